@@ -1,0 +1,380 @@
+"""Record what a program does with tensors, while it runs on real ones.
+
+A traced value is a `Variable`: a tensor subclass that holds the real tensor and the node
+which computed it. PyTorch hands every call that sees one to `__torch_function__`; while
+`trace` runs, a `TorchFunctionMode` catches the calls that see none too (`torch.zeros(3)`,
+a product of two weights). So there is no list of supported operations.
+
+Why a subclass: PyTorch's C code believes `isinstance(x, torch.Tensor)`, and reads memory
+that a look-alike doesn't have (`torch.arange(x)` crashes the process). The subclass is an
+empty tensor on the meta device, so that code which bypasses dispatch fails, and loudly.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import defaultdict
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import ambient, watch
+from .analyses import RUNGS
+from .errors import DataDependentError, TraceError, UnbackedSizeError
+from .guards import Guard, equal
+from .ir import Graph, Node, Op, input_sources, v_constant, v_dynamic_param, v_static_param
+from .looks import COUNT_FROM_SIZE, RANK_FROM_SIZE, function_name, is_data_dependent, look_kind, mutates
+from .source import Cause, here
+from .tree import children, leaves, map_tree, rebuild
+
+_PLACEHOLDER = torch.empty(0, device="meta")
+
+
+class Variable(torch.Tensor):
+    """A traced value: the real `tensor` and the `node` that computed it.
+
+    Made by `trace`, or by hand as in the original: `Variable.param(tensor, "a")` is a
+    dynamic parameter; operations on it compute and record, and `.size()` (any look at a
+    size) turns every parameter it came from static.
+    """
+
+    tensor: torch.Tensor
+    node: Node
+    tracer: Tracer
+
+    def __new__(cls, tensor: torch.Tensor, node: Node, tracer: Tracer | None = None) -> Variable:
+        self = _PLACEHOLDER.as_subclass(cls)
+        self.tensor, self.node, self.tracer = tensor, node, tracer or BY_HAND
+        return self
+
+    def __init__(self, *args: Any):
+        """Nothing is left to do, and `torch.Tensor`'s own would not know the arguments."""
+
+    @staticmethod
+    def param(tensor: torch.Tensor, name: str) -> Variable:
+        """A dynamic parameter of a graph that is built by hand. TypeError for anything but a tensor and a name."""
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"Variable.param: tensor must be a torch.Tensor, got {type(tensor).__name__}")
+        if not isinstance(name, str):
+            raise TypeError(f"Variable.param: name must be a str, got {type(name).__name__}")
+        return Variable(tensor, parameter(tensor, name))
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return BY_HAND.call(func, args, kwargs or {})  # inside `trace`, the tracer's mode comes first
+
+
+def parameter(tensor: torch.Tensor, name: str) -> Node:
+    node = Node(v_dynamic_param, params={"name": name, "size": tensor.shape})
+    node.dtype = tensor.dtype
+    return node
+
+
+class Tracer(TorchFunctionMode):
+    """Records calls into `graph`, and what they commit us to into `guards`.
+
+    Without a graph, nodes stand alone and parameters turn static with no guard: the
+    original system, where a program is built by hand from `Variable.param`.
+    `names` gives the names of tensors and modules that the program holds itself, by
+    identity; `start` is where the program is defined, `stop` the code that runs it.
+    """
+
+    def __init__(self, rung: str, graph: Graph | None = None, names: dict[int, str] | None = None,
+                 start: Cause | None = None, stop: CodeType | None = None):  # fmt: skip
+        super().__init__()
+        self.analysis = RUNGS[rung]
+        self.graph, self.names, self.start, self.stop = graph, names or {}, start, stop
+        self.guards: dict[str, Guard] = {}
+        self.seen: dict[str, set[Node]] = defaultdict(set)  # nodes that a walk of each kind has visited
+        self.tensors: dict[Node, torch.Tensor] = {}  # of parameters
+        self.constants: dict[int, Node] = {}
+        self.running: list[torch.nn.Module] = []
+        self.called: dict[torch.nn.Module, None] = {}
+        self.swallowed: tuple[Exception, Cause] | None = None  # the last error that an operation raised
+        self.state = self.entry_state = ambient.read()
+
+    def parameter(self, name: str, tensor: torch.Tensor) -> Variable:
+        node = self.graph.append(parameter(tensor, name))
+        node.cause = self.start
+        self.tensors[node] = tensor
+        self.analysis.begin(self, node)
+        return Variable(tensor, node, self)
+
+    def here(self) -> Cause:
+        return here(self.stop)
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return self.call(func, args, kwargs or {})
+
+    def call(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        """Compute one torch call on the real tensors; tell the analysis, or record it."""
+        values: list[torch.Tensor] = []
+
+        def real(value: torch.Tensor) -> torch.Tensor:
+            values.append(value)
+            return self._real(value)
+
+        real_args, real_kwargs = map_tree(real, (args, kwargs), torch.Tensor)
+        name = function_name(func)
+        kind = look_kind(func, args)
+        if kind is not None:
+            return self._look(kind, name, values, self._run(func, real_args, real_kwargs))
+        if name == "__iter__":
+            self._run(func, real_args, real_kwargs)  # rank 0 raises
+            return iter(self.call(torch.Tensor.unbind, args, kwargs))
+        self._note_ambient()
+        result = self._run(func, real_args, real_kwargs)
+        if name in _QUIET:
+            return result
+        parts = [leaf for leaf in leaves(result) if leaf is not None]
+        if not any(isinstance(leaf, torch.Tensor) for leaf in parts):
+            if not values and name not in _EFFECTS:
+                return result  # a setting, a dtype: no tensor is involved
+            if parts and values:
+                self._refuse_data(name, parts[0])
+        self._learn_structure(name, values)
+        node = self._record(func, name, args, kwargs, values, result)
+        node.unbacked |= is_data_dependent(name, real_args, real_kwargs)
+        if node.mutates and (result is None or name == "__setitem__"):
+            self._rebind(args[0], node)
+            return None
+        return self._wrap(result, node, {id(self._real(v)): v for v in values} if node.mutates else {})
+
+    def _run(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        try:
+            with watch.paused():
+                return func(*args, **kwargs)
+        except (RuntimeError, ValueError, IndexError) as error:
+            self.swallowed = (error, self.here())
+            raise
+
+    def _learn_structure(self, name: str, values: list[torch.Tensor]) -> None:
+        """A program sees how many results `x.split(2)` has: that is a look at a size."""
+        if name in COUNT_FROM_SIZE:
+            for value in values:
+                if type(value) is Variable:
+                    self._size_read(value.node, name)
+
+    def _record(self, func: Callable, name: str, args: tuple, kwargs: dict, values: list, result: Any) -> Node:
+        node_args, node_kwargs = map_tree(self._node, (args, kwargs), torch.Tensor)
+        changes = mutates(name, kwargs)
+        setter = changes and result is None
+        node = Node(_op(functools.partial(_then_first, func) if setter else func, name, changes),
+                    dict.fromkeys(map(self._node, values)), kwargs, args=node_args, kwargs=node_kwargs)  # fmt: skip
+        node.mutates = changes
+        node.unbacked = any(i.unbacked for i in node.inputs)
+        node.rank_varies = name in RANK_FROM_SIZE or any(i.rank_varies for i in node.inputs)
+        return self._append(node)
+
+    def _append(self, node: Node) -> Node:
+        if self.graph is not None:
+            node.cause = self.here()
+            if self.running:
+                node.scope = self.names.get(id(self.running[-1]), type(self.running[-1]).__name__)
+            self.graph.append(node)
+        return node
+
+    # -- values and nodes ----------------------------------------------------------------------
+
+    def _wrap(self, value: Any, node: Node, mutated: dict[int, torch.Tensor]) -> Any:
+        """A result as the program gets it: each tensor a Variable, each part of a structure with a node of its own.
+
+        `mutated`: the real inputs of an in-place operation, by identity. It returns its
+        input, so the program gets back the very value that it passed.
+        """
+        if isinstance(value, torch.Tensor):
+            if id(value) in mutated:
+                return self._rebind(mutated[id(value)], node)
+            node.shape, node.dtype = value.shape, value.dtype
+            node.unbacked = node.unbacked and value.dim() > 0  # no size, so none that depends on data
+            return Variable(value, node, self)
+        parts = children(value)
+        if parts is None:
+            return value
+        new = []
+        for key, (_, part) in zip(value if isinstance(value, dict) else range(len(parts)), parts, strict=True):
+            if part is not None:
+                item = Node(Op("v_getitem", operator.getitem), (node,), args=(node, key), kwargs={})
+                item.unbacked, item.rank_varies = node.unbacked, node.rank_varies
+                part = self._wrap(part, self._append(item), mutated)
+            new.append(part)
+        return rebuild(value, new)
+
+    def _rebind(self, value: torch.Tensor, node: Node) -> torch.Tensor:
+        """`node` changed `value` in place: later uses of it come after `node`."""
+        real = self._real(value)
+        node.shape, node.dtype = real.shape, real.dtype
+        if type(value) is Variable:
+            value.node = node
+        else:
+            self.constants[id(value)] = node
+        return value
+
+    def _real(self, value: torch.Tensor) -> torch.Tensor:
+        if type(value) is not Variable:
+            return value
+        if value.tracer is not self:
+            raise TraceError(
+                "a traced value is used outside the trace that made it",
+                "return it from the program: what a program stores (in an attribute, a global, a list of the "
+                "caller's) it stores only while it is traced", self.here())  # fmt: skip
+        return value.tensor
+
+    def _node(self, value: torch.Tensor) -> Node:
+        if type(value) is Variable:
+            return value.node
+        node = self.constants.get(id(value))
+        if node is None:
+            if value.is_meta and value.shape == _PLACEHOLDER.shape:
+                raise TraceError("code that bypasses PyTorch's dispatch to Python computed with a traced value",
+                                 "leave torch.func transforms and legacy constructors (torch.FloatTensor) out of "
+                                 "the traced program", self.here())  # fmt: skip
+            name = self.names.get(id(value), f"const_{len(self.constants)}")
+            node = self.constants[id(value)] = Node(v_constant, params={"name": name, "value": value}, kwargs={})
+            node.shape, node.dtype = value.shape, value.dtype
+            self._append(node)
+        return node
+
+    # -- looks -----------------------------------------------------------------------------------
+
+    def _look(self, kind: str, name: str, values: list[torch.Tensor], result: Any) -> Any:
+        """The program reads `result`, metadata of `values`."""
+        for value in values:
+            if type(value) is Variable and kind == "size":
+                self._size_read(value.node, name)
+            elif type(value) is Variable and self.analysis.guards_looks:
+                self._metadata_read(kind, value.node, name, result if len(values) == 1 else None)
+        return result
+
+    def _size_read(self, node: Node, name: str) -> None:
+        if node.unbacked:
+            raise UnbackedSizeError(
+                f"the program looks at a size that depends on data (`{name}` of {node.name or 'a value'}, {node.op})",
+                "keep the size inside tensor operations, choose one whose size doesn't depend on data (a mask "
+                "instead of a selection), or pass the size in as an argument", self.here())  # fmt: skip
+        self.analysis.size_read(self, node)
+
+    def make_static(self, parameter: Node, read: Node | None) -> None:
+        """Guard the parameter's whole shape, since the program read the size of `read` (None: on entry)."""
+        parameter.op = v_static_param
+        if self.graph is not None:
+            why = _why("size", parameter, read) if read else "this analysis guards every size from the start"
+            cause = self.here() if read else self.start
+            self.guard(equal(f"{parameter.name}.shape", parameter.params["size"], "shape", cause, why, (parameter.name,)))
+
+    def _metadata_read(self, kind: str, node: Node, name: str, result: Any) -> None:
+        if node in self.tensors and isinstance(result, _WRITABLE):  # of a parameter, the very look is guarded
+            call = "()" if callable(getattr(torch.Tensor, name)) else ""
+            why = _why(kind, node, node)
+            self.guard(equal(f"{node.name}.{name}{call}", result, kind, self.here(), why, (node.name,)))
+            return
+        sources = input_sources(node, self.seen[kind])
+        if kind == "requires_grad" and self.graph is not None:
+            sources = self.graph.parameters  # writing through a view reaches past the sources
+            self.look_ambient("grad", "whether a result requires grad was looked at")
+        for source in sources:
+            self._guard_metadata(kind, source, node)
+        if kind == "layout" or (kind == "rank" and node.rank_varies):
+            self._size_read(node, name)  # strides, and the rank of a squeeze, follow from sizes
+        if kind == "dtype":  # type promotion asks for the category, whether the rank is 0, and the defaults
+            for source in input_sources(node, self.seen["rank"]):
+                self._guard_metadata("rank", source, node)
+            self.look_ambient("default_dtype", "a dtype that type promotion computed was looked at")
+            self.look_ambient("autocast", "a dtype that autocast may decide was looked at")
+
+    def _guard_metadata(self, kind: str, source: Node, read: Node) -> None:
+        tensor = self.tensors.get(source)
+        for attribute in _CANONICAL[kind] if tensor is not None else ():
+            if tensor.layout != torch.strided and attribute != "layout" and kind == "layout":
+                continue  # a sparse tensor has no strides
+            name = attribute.removesuffix("()")
+            value = getattr(tensor, name)
+            value = value() if attribute.endswith("()") else value
+            why = _why(kind, source, read)
+            self.guard(equal(f"{source.name}.{attribute}", value, kind, self.here(), why, (source.name,)))
+
+    def guard(self, guard: Guard) -> None:
+        """Keep a guard; of the same condition, the first cause."""
+        if self.graph is not None:
+            self.guards.setdefault(guard.code, guard)
+
+    def _refuse_data(self, name: str, value: Any) -> None:
+        plain = name.strip("_")
+        if plain == "bool":
+            raise DataDependentError(
+                "the program branches on a tensor's data", "compute both sides and choose with torch.where, or take "
+                "the decision outside the traced program", self.here())  # fmt: skip
+        raise DataDependentError(
+            f"`{plain}` turns a tensor's data into a Python value ({type(value).__name__})",
+            "stay with tensor operations (a tensor of rank 0 works where a number does), or pass the value in as an "
+            "argument, which is guarded", self.here())  # fmt: skip
+
+    # -- ambient state, modules ------------------------------------------------------------------
+
+    def _note_ambient(self) -> None:
+        """Record a change of the ambient state since the last operation, as a node in program order."""
+        if self.graph is None or (state := ambient.read()) == self.state:
+            return
+        for part in ambient.Ambient._fields:
+            if getattr(state, part) != getattr(self.state, part):
+                self.look_ambient(part, "the program changes it, then sets it back to this")
+        self.state = state
+        node = Node(ambient.v_ambient, args=(state,), kwargs={})
+        node.mutates = True
+        self._append(node)
+
+    def look_ambient(self, part: str, why: str) -> None:
+        if self.analysis.guards_looks:
+            for subject, value in ambient.guarded(part, self.entry_state):
+                self.guard(equal(subject, value, "ambient", self.here(), why))
+
+    def enter_module(self, module: torch.nn.Module) -> None:
+        self.running.append(module)
+        self.called.setdefault(module)
+
+    def leave_module(self, module: torch.nn.Module) -> None:
+        while self.running and self.running.pop() is not module:
+            pass  # a module whose forward raised left no sign
+
+
+_QUIET = {"__repr__", "__str__", "__format__", "__dir__"}  # printing a value while tracing decides nothing
+_EFFECTS = {"manual_seed"}
+_WRITABLE = (bool, int, str, tuple, torch.dtype, torch.device, torch.layout)
+_CANONICAL = {
+    "rank": ("dim()",),
+    "dtype": ("dtype",),
+    "device": ("device",),
+    "requires_grad": ("requires_grad",),
+    "layout": ("layout", "stride()", "storage_offset()"),
+}
+_PLAIN = {"radd": "add", "rmul": "mul", "truediv": "div", "rtruediv": "rdiv", "itruediv": "idiv"}
+
+
+def _op(fn: Callable, name: str, changes: bool) -> Op:
+    """`v_matmul` for torch.matmul, Tensor.matmul and `@`. A reflected operator keeps its r unless it commutes."""
+    if name.startswith("__"):
+        name = _PLAIN.get(name.strip("_"), name.strip("_"))
+        name = f"{name[1:]}_" if changes and name.startswith("i") else name
+    return Op(f"v_{name}", fn)
+
+
+def _then_first(fn: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Call a setter, which returns nothing, and hand on what it changed, as in-place operations do."""
+    fn(*args, **kwargs)
+    return args[0]
+
+
+def _why(kind: str, parameter: Node, read: Node) -> str:
+    if read is parameter:
+        return f"its {kind} was looked at"
+    return f"the {kind} of {read.name} ({read.op}) was looked at, and {parameter.name} flows into it"
+
+
+#: Records the nodes of programs that are built by hand, with the original's rule.
+BY_HAND = Tracer("whole_tensor")

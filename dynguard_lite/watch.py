@@ -1,0 +1,123 @@
+"""What a tracer sees besides torch calls, for as long as it runs.
+
+A few functions that change or read the ambient state don't pass through
+`__torch_function__`, nor does a `torch.autograd.Function`. While a program is traced,
+their names in `torch` stand for wrappers that tell the tracer of the tracing thread, and
+hooks tell it which `nn.Module` is running. All of it is undone when tracing ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.overrides import handle_torch_function
+
+from .errors import TraceError
+
+if TYPE_CHECKING:
+    from .tracer import Tracer
+
+_thread = threading.local()
+_one_at_a_time = threading.RLock()  # the wrappers are the process's, so traces take turns
+
+_LOOKS = {
+    "is_grad_enabled": "grad",
+    "is_inference_mode_enabled": "inference",
+    "is_autocast_enabled": "autocast",
+    "is_autocast_cpu_enabled": "autocast",
+    "get_autocast_dtype": "autocast",
+    "get_autocast_cpu_dtype": "autocast",
+    "get_default_dtype": "default_dtype",
+}
+_EFFECTS = ("manual_seed",)
+_REFUSED = ("seed", "get_rng_state", "set_rng_state")
+
+
+def current() -> Tracer | None:
+    """The tracer whose program this thread is running; None inside an operation of that program."""
+    return getattr(_thread, "tracer", None)
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """PyTorch's own code runs: what it looks at is no look of the program's."""
+    tracer, _thread.tracer = current(), None
+    try:
+        yield
+    finally:
+        _thread.tracer = tracer
+
+
+def _watched(fn: Callable, tell: Callable[[Tracer], Any]) -> Callable:
+    @functools.wraps(fn)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        if (tracer := current()) is not None:
+            tell(tracer)
+        return fn(*args, **kwargs)
+
+    return watched
+
+
+def _dispatched(fn: Callable) -> Callable:
+    """`fn` through `__torch_function__`, as if PyTorch had made it overridable."""
+
+    @functools.wraps(fn)
+    def dispatched(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs) if current() is None else handle_torch_function(fn, (), *args, **kwargs)
+
+    return dispatched
+
+
+def _refuse(name: str, tracer: Tracer) -> None:
+    raise TraceError(f"torch.{name} reads or sets the random number generator's state",
+                     "use torch.manual_seed, which is recorded, or seed outside the traced program", tracer.here())  # fmt: skip
+
+
+def _function_apply(original: Callable) -> Callable:
+    """`torch.autograd.Function.apply`, recorded as one operation, so that its backward is kept."""
+
+    def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+        return _dispatched(original.__get__(None, cls))(*args, **kwargs)
+
+    return apply
+
+
+@contextlib.contextmanager
+def watching(tracer: Tracer) -> Iterator[None]:
+    """Tell `tracer` what this thread's program does besides torch calls."""
+    if current() is not None:
+        raise TraceError("a traced program starts another trace", "trace one of them alone", tracer.here())
+
+    def enter(module: torch.nn.Module, args: Any) -> None:
+        if (now := current()) is not None:
+            now.enter_module(module)
+
+    def leave(module: torch.nn.Module, args: Any, output: Any) -> None:
+        if (now := current()) is not None:
+            now.leave_module(module)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_one_at_a_time)
+        for name, part in _LOOKS.items():
+            tell = functools.partial(lambda part, t: t.look_ambient(part, f"the program looks at it: {part}"), part)
+            stack.enter_context(mock.patch.object(torch, name, _watched(getattr(torch, name), tell)))
+        for name in _EFFECTS:
+            stack.enter_context(mock.patch.object(torch, name, _dispatched(getattr(torch, name))))
+        for name in _REFUSED:
+            tell = functools.partial(_refuse, name)
+            stack.enter_context(mock.patch.object(torch, name, _watched(getattr(torch, name), tell)))
+        original = torch.autograd.Function.__dict__["apply"]
+        stack.enter_context(mock.patch.object(torch.autograd.Function, "apply", classmethod(_function_apply(original))))
+        stack.callback(register_module_forward_pre_hook(enter).remove)
+        stack.callback(register_module_forward_hook(leave, always_call=True).remove)
+        _thread.tracer = tracer
+        stack.callback(setattr, _thread, "tracer", None)
+        stack.enter_context(tracer)
+        yield
