@@ -70,13 +70,13 @@ def equal(subject: str, value: Any, kind: str, cause: Cause, why: str, params: t
     saved: dict[str, Any] = {}
     if value is None or isinstance(value, bool):
         code, expected = f"{subject} is {value}", repr(value)
-    elif kind == "constant" and type(value) is float and (value != value or value == 0):
-        code, expected = f"repr({subject}) == {repr(value)!r}", repr(value)  # nan, and the sign of zero
-    elif kind == "constant" and type(value) in (int, float, complex):
+    elif type(value) is complex or type(value) is float and (value == 0 or not math.isfinite(value)):
+        code, expected = f"repr({subject}) == {repr(value)!r}", repr(value)  # nan, infinity, and the sign of zero
+    elif kind == "constant" and type(value) in (int, float):
         code, expected = f"{subject} == {value!r} and type({subject}) is {type(value).__name__}", repr(value)
     elif isinstance(value, torch.Size):
         code, expected = f"{subject} == {tuple(value)!r}", repr(value)
-    elif isinstance(value, (int, float, complex, str, bytes, torch.dtype, torch.layout, torch.memory_format)):
+    elif type(value) in (int, float, str, bytes) or isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         code, expected = f"{subject} == {value!r}", repr(value)
     elif isinstance(value, torch.device):
         code, expected = f"{subject} == torch.{value!r}", repr(value)

@@ -37,10 +37,10 @@ LOOKS: dict[Callable, str] = {f: kind for kind, names in _ATTRIBUTES.items() for
 COUNT_FROM_SIZE = set("unbind split chunk tensor_split hsplit vsplit dsplit unsafe_split unsafe_chunk "
                       "align_tensors __iter__".split())  # fmt: skip
 #: Functions whose result's rank may follow from sizes.
-RANK_FROM_SIZE = set("squeeze squeeze_ lstsq linalg_lstsq".split())
+RANK_FROM_SIZE = set("squeeze squeeze_ squeeze_copy cov corrcoef linalg_lstsq".split())
 #: Functions whose result's sizes follow from data.
 _DATA_DEPENDENT = set("nonzero argwhere unique unique_consecutive masked_select bincount _pack_padded_sequence "
-                      "_pad_packed_sequence to_sparse to_sparse_coo coalesce histogram_bin_edges".split())  # fmt: skip
+                      "_pad_packed_sequence linalg_lstsq to_sparse to_sparse_coo coalesce histogram_bin_edges".split())  # fmt: skip
 #: Functions that take sizes or bounds as numbers: a tensor given for one is data that decides a size.
 _FACTORIES = set("arange range zeros ones empty rand randn randint full eye linspace logspace view reshape expand narrow repeat "
                  "tile resize_ unflatten new_zeros new_ones new_empty new_full split chunk topk one_hot tensor_split "

@@ -42,13 +42,13 @@ class Cause:
         return f"{self.place}: {self.text}" if self.text else self.place
 
 
-def here(stop: CodeType | None = None) -> Cause:
+def here(stop: CodeType | None = None) -> Cause | None:
     """The line of the reader's program that is running now.
 
     That is the innermost frame which belongs neither to this package nor to
     PyTorch. Frames at and beyond the one that runs `stop` (the tracer) are not
     part of the program; a program made of PyTorch's own modules only has no line
-    of the reader's, so PyTorch's line is named.
+    of the reader's, so PyTorch's line is named. None where no program is running.
     """
     frame = sys._getframe(1)
     fallback = None
@@ -60,7 +60,7 @@ def here(stop: CodeType | None = None) -> Cause:
             if fallback is None and file.startswith(_TORCH + "nn"):
                 fallback = Cause(file, frame.f_lineno)
         frame = frame.f_back
-    return fallback or Cause("<unknown>", 0)
+    return fallback
 
 
 def definition(fn: object) -> Cause:

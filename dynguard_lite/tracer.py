@@ -31,7 +31,17 @@ from .looks import COUNT_FROM_SIZE, RANK_FROM_SIZE, function_name, is_data_depen
 from .source import Cause, here
 from .tree import children, leaves, map_tree, rebuild
 
-_PLACEHOLDER = torch.empty(0, device="meta")
+
+def _placeholders() -> dict[tuple[bool, bool], torch.Tensor]:
+    """What a Variable is to C code, by (rank is 0, dtype is integral). PyTorch's argument parser lets a tensor
+    of rank 0 stand for a number (`torch.arange(n)`), and looks at no more than this before it dispatches."""
+    shapes = {True: (), False: (0,)}
+    dtypes = {True: torch.int64, False: torch.float32}
+    return {(r, i): torch.empty(shapes[r], dtype=dtypes[i], device="meta") for r in shapes for i in dtypes}
+
+
+_PLACEHOLDERS = _placeholders()
+_INTEGRAL = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
 
 class Variable(torch.Tensor):
@@ -47,7 +57,7 @@ class Variable(torch.Tensor):
     tracer: Tracer
 
     def __new__(cls, tensor: torch.Tensor, node: Node, tracer: Tracer | None = None) -> Variable:
-        self = _PLACEHOLDER.as_subclass(cls)
+        self = _PLACEHOLDERS[tensor.dim() == 0, tensor.dtype in _INTEGRAL].as_subclass(cls)
         self.tensor, self.node, self.tracer = tensor, node, tracer or BY_HAND
         return self
 
@@ -96,6 +106,7 @@ class Tracer(TorchFunctionMode):
         self.called: dict[torch.nn.Module, None] = {}
         self.swallowed: tuple[Exception, Cause] | None = None  # the last error that an operation raised
         self.state = self.entry_state = ambient.read()
+        self.finished = False
 
     def parameter(self, name: str, tensor: torch.Tensor) -> Variable:
         node = self.graph.append(parameter(tensor, name))
@@ -105,7 +116,7 @@ class Tracer(TorchFunctionMode):
         return Variable(tensor, node, self)
 
     def here(self) -> Cause:
-        return here(self.stop)
+        return here(self.stop) or self.start
 
     # -- calls -------------------------------------------------------------------------------
 
@@ -220,21 +231,26 @@ class Tracer(TorchFunctionMode):
         if type(value) is not Variable:
             return value
         if value.tracer is not self:
+            if not value.tracer.finished:
+                raise self._bypassed()
             raise TraceError(
                 "a traced value is used outside the trace that made it",
                 "return it from the program: what a program stores (in an attribute, a global, a list of the "
                 "caller's) it stores only while it is traced", self.here())  # fmt: skip
         return value.tensor
 
+    def _bypassed(self) -> TraceError:
+        return TraceError("code that bypasses PyTorch's dispatch to Python computed with a traced value",
+                          "leave torch.func transforms, torch.compile and legacy constructors (torch.FloatTensor) "
+                          "out of the traced program", self.here())  # fmt: skip
+
     def _node(self, value: torch.Tensor) -> Node:
         if type(value) is Variable:
             return value.node
         node = self.constants.get(id(value))
         if node is None:
-            if value.is_meta and value.shape == _PLACEHOLDER.shape:
-                raise TraceError("code that bypasses PyTorch's dispatch to Python computed with a traced value",
-                                 "leave torch.func transforms and legacy constructors (torch.FloatTensor) out of "
-                                 "the traced program", self.here())  # fmt: skip
+            if value.is_meta and value.shape in ((), (0,)):
+                raise self._bypassed()
             name = self.names.get(id(value), f"const_{len(self.constants)}")
             node = self.constants[id(value)] = Node(v_constant, params={"name": name, "value": value}, kwargs={})
             node.shape, node.dtype = value.shape, value.dtype
@@ -344,7 +360,7 @@ class Tracer(TorchFunctionMode):
 
 
 _QUIET = {"__repr__", "__str__", "__format__", "__dir__"}  # printing a value while tracing decides nothing
-_EFFECTS = {"manual_seed"}
+_EFFECTS = {"manual_seed", "set_rng_state"}
 _WRITABLE = (bool, int, str, tuple, torch.dtype, torch.device, torch.layout)
 _CANONICAL = {
     "rank": ("dim()",),

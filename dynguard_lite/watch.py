@@ -36,8 +36,8 @@ _LOOKS = {
     "get_autocast_cpu_dtype": "autocast",
     "get_default_dtype": "default_dtype",
 }
-_EFFECTS = ("manual_seed",)
-_REFUSED = ("seed", "get_rng_state", "set_rng_state")
+_EFFECTS = ("manual_seed", "get_rng_state", "set_rng_state")  # recorded in program order: fork_rng uses them
+_REFUSED = ("seed", "initial_seed")
 
 
 def current() -> Tracer | None:
@@ -76,7 +76,7 @@ def _dispatched(fn: Callable) -> Callable:
 
 
 def _refuse(name: str, tracer: Tracer) -> None:
-    raise TraceError(f"torch.{name} reads or sets the random number generator's state",
+    raise TraceError(f"torch.{name} turns the random number generator's state into a Python value",
                      "use torch.manual_seed, which is recorded, or seed outside the traced program", tracer.here())  # fmt: skip
 
 
@@ -119,5 +119,6 @@ def watching(tracer: Tracer) -> Iterator[None]:
         stack.callback(register_module_forward_hook(leave, always_call=True).remove)
         _thread.tracer = tracer
         stack.callback(setattr, _thread, "tracer", None)
+        stack.callback(setattr, tracer, "finished", True)
         stack.enter_context(tracer)
         yield

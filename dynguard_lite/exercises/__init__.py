@@ -1,0 +1,42 @@
+"""Exercises that check themselves: one module of checks per notebook (`nb01`, `nb02`, ...).
+
+A check is an executable statement of the task. It takes the reader's answer, tries it on
+known and on random cases against the package or eager PyTorch, and says in one or two
+lines what it found: not attempted, not yet (the input, what was expected, what came, a
+next thought) or correct.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+class Wrong(Exception):
+    """An answer that a check refuses."""
+
+
+def expect(condition: bool, given: str, expected: Any, got: Any, thought: str) -> None:
+    """Refuse the answer unless `condition`: for the input `given`, what was expected, what came, a next thought."""
+    if not condition:
+        raise Wrong(f"for {given}: expected {expected}, got {got}.\n{thought}")
+
+
+def exercise(check: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Make `check(answer)` print its verdict, so that a notebook runs on whatever the answer does."""
+
+    @functools.wraps(check)
+    def run(answer: Any) -> None:
+        try:
+            check(answer)
+        except NotImplementedError:
+            print("not attempted yet: write your answer in the cell above, then run both cells")
+        except Wrong as fault:
+            print(f"not yet: {fault}")
+        except Exception as error:  # the answer's own: a reader's mistake is no reason to stop the notebook
+            print(f"not yet: your answer raised {type(error).__name__}: {error}")
+        else:
+            print("correct")
+
+    return run
