@@ -161,11 +161,13 @@ def lab(extra: list[str]) -> int:
     trust = [python, "-m", "nbformat.sign", *map(str, notebooks())]
     if subprocess.run(trust, cwd=str(ROOT), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
         say("The notebooks could not be marked as trusted: pictures show when you run their cells.")
-    opens = [] if any(part.endswith(".ipynb") for part in extra) else [START]
+    # As the address that JupyterLab prints, not as its file argument: so --no-browser leads there too,
+    # and a notebook named in `extra` still comes first.
+    start = f"--LabApp.default_url=/lab/tree/{START}"
     # Jupyter refuses to run as root unless told: for root in a container that is the only way.
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     say("Starting JupyterLab. To stop it: Ctrl-C here.")
-    return hand_over([python, "-m", "jupyterlab", *root, *opens, *extra], NOTEBOOKS)
+    return hand_over([python, "-m", "jupyterlab", *root, start, *extra], NOTEBOOKS)
 
 
 def test(extra: list[str]) -> int:
