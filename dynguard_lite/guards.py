@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import torch
@@ -43,25 +46,55 @@ class Guard:
     def holds(self, env: dict[str, Any]) -> bool:
         """Does the guard accept these arguments? An expression that raises doesn't."""
         try:
-            return bool(eval(self.code, self._globals(env)))
+            return bool(self._eval(self.code, env))
         except Exception:
             return False
 
     def got(self, env: dict[str, Any]) -> str:
         """The subject's value for these arguments, as text."""
         try:
-            return repr(eval(self.subject, self._globals(env))).split(" at 0x")[0]
+            return repr(self._eval(self.subject, env)).split(" at 0x")[0]
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
-    def _globals(self, env: dict[str, Any]) -> dict[str, Any]:
-        return {"torch": torch, "math": math, **self.saved, **env}
+    def _eval(self, code: str, env: dict[str, Any]) -> Any:
+        return eval(_compiled(code, "eval"), {**_HELPERS, **self.saved, **env})
 
     def message(self, env: dict[str, Any]) -> str:
         """Expected and got, in lines; a whole shape begins as the original system's assertion does."""
         got = self.got(env)
         head = f"static shape mismatch: {got} and {self.expected}\n  " if self.kind == "shape" else ""
         return f"{head}guard failed: {self.code}\n    expected {self.expected}, got {got}\n    because of {self.cause}"
+
+
+_OF_A_TENSOR = set(dir(torch.Tensor)) - {"device", "bfloat16"}  # which guards spell as of the module
+
+
+class _Apart(ast.NodeTransformer):
+    """Tells the functions that a guard calls (`type(x)`, `torch.device(...)`) from arguments of the same name.
+
+    No guard calls an argument, and none looks up in an argument what only the torch module has.
+    """
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name):
+            node.func.id = f"_call_{node.func.id}"
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        name = node.value
+        if isinstance(name, ast.Name) and name.id == "torch" and node.attr not in _OF_A_TENSOR:
+            name.id = "_torch"
+        return node
+
+
+def _compiled(source: str, mode: str) -> CodeType:
+    return compile(ast.fix_missing_locations(_Apart().visit(ast.parse(source, mode=mode))), "<guards>", mode)
+
+
+_HELPERS = {"_torch": torch, "_call__paths": paths, **{f"_call_{name}": f for name, f in vars(builtins).items() if callable(f)}}
 
 
 def equal(subject: str, value: Any, kind: str, cause: Cause, why: str, params: tuple[str, ...] = (),
@@ -73,7 +106,7 @@ def equal(subject: str, value: Any, kind: str, cause: Cause, why: str, params: t
     elif type(value) is complex or type(value) is float and (value == 0 or not math.isfinite(value)):
         code, expected = f"repr({subject}) == {repr(value)!r}", repr(value)  # nan, infinity, and the sign of zero
     elif kind == "constant" and type(value) in (int, float):
-        code, expected = f"{subject} == {value!r} and type({subject}) is {type(value).__name__}", repr(value)
+        code, expected = f"{subject} == {value!r} and type({subject}).__name__ == {type(value).__name__!r}", repr(value)
     elif isinstance(value, torch.Size):
         code, expected = f"{subject} == {tuple(value)!r}", repr(value)
     elif type(value) in (int, float, str, bytes) or isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
@@ -103,7 +136,7 @@ def structure(path: str, value: Any, cause: Cause, variadic: bool = False) -> Gu
     else:
         subject, expected = f"(type({path}).__name__, _paths({path}))", (type(value).__name__, paths(value))
     return Guard(f"{subject} == {expected!r}", "structure", subject, repr(expected), cause,
-                 "the structure of an argument", saved={"_paths": paths})  # fmt: skip
+                 "the structure of an argument")
 
 
 class Guards:
@@ -131,7 +164,7 @@ class Guards:
 
     def _compile(self, body: str) -> Callable:
         """A function of the program's own signature: Python binds the arguments, as for the program."""
-        scope = {"torch": torch, "math": math, "isinstance": isinstance}
+        scope = dict(_HELPERS)
         for g in self._ordered:
             scope |= g.saved
         parameters = []
@@ -142,7 +175,7 @@ class Guards:
                 default = _Source(f"_default_{p.name}")
             parameters.append(p.replace(default=default, annotation=p.empty))
         header = inspect.Signature(parameters)
-        exec(f"def check{header}:\n    return {body}", scope)
+        exec(_compiled(f"def check{header}:\n    return {body}", "exec"), scope)
         return scope["check"]
 
     def __iter__(self) -> Iterator[Guard]:

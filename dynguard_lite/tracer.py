@@ -101,6 +101,7 @@ class Tracer(TorchFunctionMode):
         self.guards: dict[str, Guard] = {}
         self.seen: dict[str, set[Node]] = defaultdict(set)  # nodes that a walk of each kind has visited
         self.tensors: dict[Node, torch.Tensor] = {}  # of parameters
+        self.without_grad: dict[Node, bool] = {}  # of leaves: there was no gradient when the trace began
         self.constants: dict[int, Node] = {}
         self.running: list[torch.nn.Module] = []
         self.called: dict[torch.nn.Module, None] = {}
@@ -112,6 +113,8 @@ class Tracer(TorchFunctionMode):
         node = self.graph.append(parameter(tensor, name))
         node.cause = self.start
         self.tensors[node] = tensor
+        if tensor.is_leaf:
+            self.without_grad[node] = tensor.grad is None
         self.analysis.begin(self, node)
         return Variable(tensor, node, self)
 
@@ -135,7 +138,8 @@ class Tracer(TorchFunctionMode):
         name = function_name(func)
         kind = look_kind(func, args)
         if kind is not None:
-            return self._look(kind, name, values, self._run(func, real_args, real_kwargs))
+            exact = len(args) == 1 and not kwargs
+            return self._look(kind, name, values, self._run(func, real_args, real_kwargs), exact)
         if name == "__iter__":
             self._run(func, real_args, real_kwargs)  # rank 0 raises
             return iter(self.call(torch.Tensor.unbind, args, kwargs))
@@ -143,6 +147,8 @@ class Tracer(TorchFunctionMode):
         result = self._run(func, real_args, real_kwargs)
         if name in _QUIET:
             return result
+        if name == "grad" and values:
+            self._gradient_read(values[0], result)
         parts = [leaf for leaf in leaves(result) if leaf is not None]
         if not any(isinstance(leaf, torch.Tensor) for leaf in parts):
             if not values and name not in _EFFECTS:
@@ -259,13 +265,13 @@ class Tracer(TorchFunctionMode):
 
     # -- looks -----------------------------------------------------------------------------------
 
-    def _look(self, kind: str, name: str, values: list[torch.Tensor], result: Any) -> Any:
-        """The program reads `result`, metadata of `values`."""
+    def _look(self, kind: str, name: str, values: list[torch.Tensor], result: Any, exact: bool) -> Any:
+        """The program reads `result`, metadata of `values`; `exact`: by an attribute or a method without arguments."""
         for value in values:
             if type(value) is Variable and kind == "size":
                 self._size_read(value.node, name)
             elif type(value) is Variable and self.analysis.guards_looks:
-                self._metadata_read(kind, value.node, name, result if len(values) == 1 else None)
+                self._metadata_read(kind, value.node, name, result if exact else None)
         return result
 
     def _size_read(self, node: Node, name: str) -> None:
@@ -303,6 +309,13 @@ class Tracer(TorchFunctionMode):
                 self._guard_metadata("rank", source, node)
             self.look_ambient("default_dtype", "a dtype that type promotion computed was looked at")
             self.look_ambient("autocast", "a dtype that autocast may decide was looked at")
+
+    def _gradient_read(self, value: torch.Tensor, result: torch.Tensor | None) -> None:
+        """Whether a parameter has a gradient decides what the program does next, unless the program itself changed it."""
+        node = value.node if type(value) is Variable else None
+        if node in self.without_grad and self.without_grad[node] == (result is None) and self.analysis.guards_looks:
+            subject = f"{node.name}.grad is None"
+            self.guard(equal(f"({subject})", result is None, "gradient", self.here(), "its gradient was looked at", (node.name,)))
 
     def _guard_metadata(self, kind: str, source: Node, read: Node) -> None:
         tensor = self.tensors.get(source)

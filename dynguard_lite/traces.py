@@ -85,10 +85,10 @@ def _finish(fn: Callable, signature: inspect.Signature, tracer: Tracer, analysis
         modules = list(tracer.called)
         flags = [m.training for m in modules]
         uniform = len(set(flags)) == 1
-        subject = "{m.training for m in modules}" if uniform else "[m.training for m in modules]"
+        subject = "{m.training for m in _modules}" if uniform else "[m.training for m in _modules]"
         expected = repr(set(flags) if uniform else flags)
         tracer.guard(Guard(f"{subject} == {expected}", "ambient", subject, expected, tracer.start,
-                           "the modules it runs were in this mode", saved={"modules": modules}))  # fmt: skip
+                           "the modules it runs were in this mode", saved={"_modules": modules}))  # fmt: skip
     guards = tracer.guards.values()
     whole = {g.params for g in guards if g.kind == "shape"}
     guards = [g for g in guards if not (g.kind == "rank" and g.params in whole)]  # the shape's length is the rank
