@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from .errors import GuardFailure
-from .source import Cause
+from .source import Cause, without_addresses
 from .tree import paths
 
 
@@ -53,7 +53,7 @@ class Guard:
     def got(self, env: dict[str, Any]) -> str:
         """The subject's value for these arguments, as text."""
         try:
-            return repr(self._eval(self.subject, env)).split(" at 0x")[0]
+            return without_addresses(repr(self._eval(self.subject, env)))
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
@@ -94,7 +94,8 @@ def _compiled(source: str, mode: str) -> CodeType:
     return compile(ast.fix_missing_locations(_Apart().visit(ast.parse(source, mode=mode))), "<guards>", mode)
 
 
-_HELPERS = {"_torch": torch, "_call__paths": paths, **{f"_call_{name}": f for name, f in vars(builtins).items() if callable(f)}}
+_HELPERS = {f"_call_{name}": f for name, f in vars(builtins).items() if callable(f)}
+_HELPERS |= {"_torch": torch, "_call__paths": paths}
 
 
 def equal(subject: str, value: Any, kind: str, cause: Cause, why: str, params: tuple[str, ...] = (),
@@ -103,7 +104,7 @@ def equal(subject: str, value: Any, kind: str, cause: Cause, why: str, params: t
     saved: dict[str, Any] = {}
     if value is None or isinstance(value, bool):
         code, expected = f"{subject} is {value}", repr(value)
-    elif type(value) is complex or type(value) is float and (value == 0 or not math.isfinite(value)):
+    elif type(value) is complex or (type(value) is float and (value == 0 or not math.isfinite(value))):
         code, expected = f"repr({subject}) == {repr(value)!r}", repr(value)  # nan, infinity, and the sign of zero
     elif kind == "constant" and type(value) in (int, float):
         code, expected = f"{subject} == {value!r} and type({subject}).__name__ == {type(value).__name__!r}", repr(value)

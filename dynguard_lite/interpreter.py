@@ -21,7 +21,7 @@ def interp_node(node: Node, env: dict[str, Any]) -> Any:
     """The value of `node`, where `env` maps a parameter's name to its tensor.
 
     Raises GuardFailure (an AssertionError) for a static parameter of another size, and
-    KeyError for a parameter that `env` doesn't name.
+    KeyError for a parameter that `env` doesn't name or an op that has no rule.
     """
     return run(ancestors(node), node, env)
 
@@ -45,7 +45,7 @@ def run(nodes: Iterable[Node], output: Any, env: dict[str, Any], check_static: b
     with ambient.Replay() as state:
         for node in nodes:
             if node.op == v_dynamic_param or node.op == v_static_param:
-                value = env[node.params["name"]]
+                value = _parameter(node.params["name"], env)
                 if check_static and node.op == v_static_param and value.shape != node.params["size"]:
                     raise GuardFailure(f"static shape mismatch: {value.shape} and {node.params['size']}")
             elif node.op == v_constant:
@@ -54,9 +54,21 @@ def run(nodes: Iterable[Node], output: Any, env: dict[str, Any], check_static: b
                 value = state.enter(*node.args)
             else:
                 args, kwargs = map_tree(values.__getitem__, (node.args, node.kwargs), Node)
-                value = (node.op.fn or INTERP_RULES[node.op])(*args, **kwargs)
+                value = (node.op.fn or _rule(node.op))(*args, **kwargs)
             values[node] = value
             for i in node.inputs:
                 if last_use[i] is node and i not in kept:
                     values.pop(i, None)
         return map_tree(values.__getitem__, output, Node)
+
+
+def _parameter(name: str, env: dict[str, Any]) -> Any:
+    if name not in env:
+        raise KeyError(f"env has no tensor for the parameter {name!r}; it has {', '.join(map(repr, env)) or 'none'}")
+    return env[name]
+
+
+def _rule(op: Op) -> Callable:
+    if op not in INTERP_RULES:
+        raise KeyError(f"no way to compute {op}: write Op({op.name!r}, function), or add a rule to INTERP_RULES")
+    return INTERP_RULES[op]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .source import Cause
+from .source import Cause, without_addresses
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Node:
     from sizes, as a squeeze's does).
     """
 
-    __slots__ = ("op", "inputs", "params", "args", "kwargs", "name", "index", "shape", "dtype", "cause",
-                 "scope", "mutates", "unbacked", "rank_varies")  # fmt: skip
+    __slots__ = ("args", "cause", "dtype", "index", "inputs", "kwargs", "mutates", "name", "op", "params",
+                 "rank_varies", "scope", "shape", "unbacked")  # fmt: skip
 
     def __init__(self, op: Op, inputs: Iterable[Node] = (), params: dict[str, Any] | None = None, *,
                  args: tuple | None = None, kwargs: dict | None = None):  # fmt: skip
@@ -103,23 +103,21 @@ def ancestors(*roots: Node) -> list[Node]:
 
 
 def input_sources(node: Node, seen: set[Node] | None = None) -> list[Node]:
-    """The parameters that `node` is computed from, each once, in the order they are reached.
+    """The parameters that `node` is computed from, each once, depth first from left to right.
 
     `seen`: nodes not to visit; those visited are added. An analysis that passes the same
     set to every walk visits each node once in all, however many sizes a program reads.
     """
     seen = set() if seen is None else seen
     sources: list[Node] = []
-    stack = [node] if node not in seen else []
-    seen.add(node)
+    stack = [node]
     while stack:
         node = stack.pop()
-        if node.is_parameter:
-            sources.append(node)
-        for i in reversed(node.inputs):
-            if i not in seen:
-                seen.add(i)
-                stack.append(i)
+        if node not in seen:
+            seen.add(node)
+            if node.is_parameter:
+                sources.append(node)
+            stack.extend(i for i in reversed(node.inputs) if i not in seen)
     return sources
 
 
@@ -231,7 +229,7 @@ def short_repr(value: Any, limit: int = 60) -> str:
     """`repr`, without the memory addresses that differ from run to run, and cut at `limit`."""
     if isinstance(value, type) or callable(value):
         return getattr(value, "__name__", type(value).__name__)
-    text = repr(value).split(" at 0x")[0]
+    text = without_addresses(repr(value))
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -15,7 +15,8 @@ _ATTRIBUTES = {
     "size": "shape size numel nelement __len__ nbytes is_same_size",
     "rank": "ndim dim ndimension dim_order",
     "dtype": "dtype is_floating_point is_complex is_signed element_size itemsize type is_quantized result_type",
-    "device": "device is_cuda is_cpu is_meta is_mps is_xpu is_xla is_mtia is_maia is_hpu is_ipu is_vulkan is_ort get_device",
+    "device": "device is_cuda is_cpu is_meta is_mps is_xpu is_xla is_mtia is_maia is_hpu is_ipu is_vulkan "
+    "is_ort get_device",
     "requires_grad": "requires_grad is_leaf grad_fn retains_grad is_inference",
     "layout": "stride is_contiguous storage_offset layout is_sparse is_sparse_csr is_mkldnn is_nested is_conj is_neg "
     "has_names names _is_view is_pinned is_shared",
@@ -31,7 +32,9 @@ def _spellings(name: str) -> list[Callable]:
 
 
 #: torch function -> the kind of metadata that it looks at
-LOOKS: dict[Callable, str] = {f: kind for kind, names in _ATTRIBUTES.items() for n in names.split() for f in _spellings(n)}
+LOOKS: dict[Callable, str] = {
+    f: kind for kind, names in _ATTRIBUTES.items() for name in names.split() for f in _spellings(name)
+}
 
 #: Functions whose number of results follows from a size: `a, b = x.split(2)`.
 COUNT_FROM_SIZE = set("unbind split chunk tensor_split hsplit vsplit dsplit unsafe_split unsafe_chunk "
@@ -40,10 +43,11 @@ COUNT_FROM_SIZE = set("unbind split chunk tensor_split hsplit vsplit dsplit unsa
 RANK_FROM_SIZE = set("squeeze squeeze_ squeeze_copy cov corrcoef linalg_lstsq".split())
 #: Functions whose result's sizes follow from data.
 _DATA_DEPENDENT = set("nonzero argwhere unique unique_consecutive masked_select bincount _pack_padded_sequence "
-                      "_pad_packed_sequence linalg_lstsq to_sparse to_sparse_coo coalesce histogram_bin_edges".split())  # fmt: skip
+                      "_pad_packed_sequence linalg_lstsq to_sparse to_sparse_coo coalesce "
+                      "histogram_bin_edges".split())  # fmt: skip
 #: Functions that take sizes or bounds as numbers: a tensor given for one is data that decides a size.
-_FACTORIES = set("arange range zeros ones empty rand randn randint full eye linspace logspace view reshape expand narrow repeat "
-                 "tile resize_ unflatten new_zeros new_ones new_empty new_full split chunk topk one_hot tensor_split "
+_FACTORIES = set("arange range zeros ones empty rand randn randint full eye linspace logspace view reshape expand narrow "
+                 "repeat tile resize_ unflatten new_zeros new_ones new_empty new_full split chunk topk one_hot tensor_split "
                  "hamming_window hann_window blackman_window bartlett_window kaiser_window".split())  # fmt: skip
 #: Where such a function takes a tensor as a value too, the names and positions of the value.
 _VALUES = {"full": ("fill_value", 1), "new_full": ("fill_value", 2)}
@@ -107,8 +111,9 @@ def _data_index(index: Any) -> bool:
 
 def mutates(name: str, kwargs: dict) -> bool:
     """Does the call change an argument in place? By PyTorch's naming rule, `out=` and `inplace=True`."""
-    in_place = name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name not in _NOT_IN_PLACE
-    return in_place or name.startswith("set_") or kwargs.get("out") is not None or kwargs.get("inplace") is True
+    underscore = name.endswith("_") and not name.endswith("__")
+    operator = name.startswith("__i") and name not in _NOT_IN_PLACE
+    return underscore or operator or name.startswith("set_") or kwargs.get("out") is not None or kwargs.get("inplace") is True
 
 
 _NOT_IN_PLACE = {"__invert__", "__index__", "__int__", "__iter__", "__init__"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
+import re
 import sys
 from dataclasses import dataclass
 from types import CodeType
@@ -68,3 +69,8 @@ def definition(fn: object) -> Cause:
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
     code = getattr(inspect.unwrap(getattr(target, "__func__", target)), "__code__", None)
     return Cause(code.co_filename, code.co_firstlineno) if code else Cause("<built-in>", 0)
+
+
+def without_addresses(text: str) -> str:
+    """The text of a value without memory addresses, which differ from run to run."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)

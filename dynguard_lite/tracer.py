@@ -288,7 +288,8 @@ class Tracer(TorchFunctionMode):
         if self.graph is not None:
             why = _why("size", parameter, read) if read else "this analysis guards every size from the start"
             cause = self.here() if read else self.start
-            self.guard(equal(f"{parameter.name}.shape", parameter.params["size"], "shape", cause, why, (parameter.name,)))
+            name = parameter.name
+            self.guard(equal(f"{name}.shape", parameter.params["size"], "shape", cause, why, (name,)))
 
     def _metadata_read(self, kind: str, node: Node, name: str, result: Any) -> None:
         if node in self.tensors and isinstance(result, _WRITABLE):  # of a parameter, the very look is guarded
@@ -311,11 +312,11 @@ class Tracer(TorchFunctionMode):
             self.look_ambient("autocast", "a dtype that autocast may decide was looked at")
 
     def _gradient_read(self, value: torch.Tensor, result: torch.Tensor | None) -> None:
-        """Whether a parameter has a gradient decides what the program does next, unless the program itself changed it."""
+        """Whether a parameter has a gradient decides what the program does, unless the program itself changed it."""
         node = value.node if type(value) is Variable else None
         if node in self.without_grad and self.without_grad[node] == (result is None) and self.analysis.guards_looks:
-            subject = f"{node.name}.grad is None"
-            self.guard(equal(f"({subject})", result is None, "gradient", self.here(), "its gradient was looked at", (node.name,)))
+            subject, why = f"({node.name}.grad is None)", "its gradient was looked at"
+            self.guard(equal(subject, result is None, "gradient", self.here(), why, (node.name,)))
 
     def _guard_metadata(self, kind: str, source: Node, read: Node) -> None:
         tensor = self.tensors.get(source)

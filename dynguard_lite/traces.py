@@ -14,7 +14,7 @@ from .analyses import ANALYSES
 from .errors import OutputError, TraceError
 from .guards import Guard, Guards, equal, structure
 from .interpreter import run_graph
-from .ir import Graph, Node
+from .ir import Graph
 from .source import definition
 from .tracer import Tracer, Variable
 from .tree import map_paths, map_tree

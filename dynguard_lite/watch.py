@@ -77,7 +77,8 @@ def _dispatched(fn: Callable) -> Callable:
 
 def _refuse(name: str, tracer: Tracer) -> None:
     raise TraceError(f"torch.{name} turns the random number generator's state into a Python value",
-                     "use torch.manual_seed, which is recorded, or seed outside the traced program", tracer.here())  # fmt: skip
+                     "use torch.manual_seed, which is recorded, or seed outside the traced program",
+                     tracer.here())  # fmt: skip
 
 
 def _function_apply(original: Callable) -> Callable:

@@ -1,5 +1,6 @@
 """Recording any torch call: what a replay computes is what eager computes."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -108,7 +109,7 @@ class Fivefold(torch.autograd.Function):
 
 PROGRAMS = {
     "properties": lambda x: (x.T, x.mT, x.H, x.real, x.data, x.abs().neg()),
-    "operators": lambda x: (x + 1, 2 - x, 2 / (x + 9), 2.0**x, 2 // (x + 9), x % 2, -x, abs(x), x @ x.T, 1 < x, x == x),
+    "operators": lambda x: (x + 1, 2 - x, 2 / (x + 9), 2.0**x, 2 // (x + 9), x % 2, -x, abs(x), x @ x.T, x > 1, x == x),
     "logic": lambda x: (~(x > 0), (x > 0) & (x < 1), True | (x > 0), (x > 0) ^ True),
     "indexing": lambda x: (x[0], x[:, 1:], x[..., None], x[[0, 1]], x[torch.tensor([0, 2])], x[x.argmax() // 4]),
     "several results": lambda x: (x.max(dim=1), x.max(dim=1).values, torch.topk(x, 2), x.split(2), x.unbind(1)),
@@ -195,7 +196,7 @@ MODULES = {
     "lstm": (nn.LSTM(4, 5, batch_first=True), [torch.randn(2, 3, 4)]),
     "gru cell": (nn.GRUCell(4, 5), [torch.randn(2, 4)]),
     "attention": (nn.MultiheadAttention(8, 2, batch_first=True), [torch.randn(2, 3, 8)] * 3),
-    "encoder": (nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2), [torch.randn(2, 3, 8)]),
+    "encoder": (nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 9, batch_first=True), 2), [torch.randn(2, 3, 8)]),
     "transformer": (nn.Transformer(8, 2, 1, 1, 16, batch_first=True), [torch.randn(2, 3, 8), torch.randn(2, 5, 8)]),
     "embedding bag": (nn.EmbeddingBag(10, 3), [torch.randint(0, 10, (2, 3))]),
 }  # fmt: skip
@@ -217,7 +218,8 @@ def test_weights_are_constants_named_as_in_the_module():
     assert constants == ["0.weight", "0.bias", "1.0.weight", "1.0.bias"]
     assert [n.scope for n in t.graph if n.op.name == "v_linear"] == ["0", "1.0"]
     closed = dg.trace(lambda x: module(x) * WEIGHT[:2], torch.randn(3, 4))
-    assert {n.name for n in closed.graph if n.op.name == "v_constant"} >= {"module.0.weight", "module.1.0.bias", "WEIGHT"}
+    constants = {n.name for n in closed.graph if n.op.name == "v_constant"}
+    assert constants >= {"module.0.weight", "module.1.0.bias", "WEIGHT"}
     with torch.no_grad():
         module[0].weight.zero_()
     x = torch.randn(2, 4)
@@ -259,7 +261,7 @@ REFUSED = {
     "size of a selection": (lambda x: len(x[x > 0] * 2), dg.UnbackedSizeError, "mask"),
     "size of unique": (lambda x: x.unique().numel(), dg.UnbackedSizeError, "mask"),
     "size by data": (lambda x: torch.arange(x.argmax()).shape, dg.UnbackedSizeError, "mask"),
-    "a loop over rows by data": (lambda x: [r for r in x[x[:, 0] > 0]], dg.UnbackedSizeError, "mask"),
+    "a loop over rows by data": (lambda x: list(x[x[:, 0] > 0]), dg.UnbackedSizeError, "mask"),
     "a string": (lambda x: "text", dg.OutputError, "str"),
     "a dtype": (lambda x: {"a": [x, x.dtype]}, dg.OutputError, "result['a'][1]"),
     "a generator": (lambda x: (r for r in [x]), dg.OutputError, "generator"),
@@ -333,10 +335,8 @@ def test_nothing_of_the_tracing_is_left_in_torch():
     before = {n: getattr(torch, n) for n in names}
     apply = torch.autograd.Function.__dict__["apply"]
     for fn in (lambda x: x * 2, branch_on_data):
-        try:
+        with contextlib.suppress(dg.TraceError):
             dg.trace(fn, X)
-        except dg.TraceError:
-            pass
     assert all(getattr(torch, n) is before[n] for n in names)
     assert torch.autograd.Function.__dict__["apply"] is apply
     module = nn.Linear(4, 4)
@@ -358,7 +358,7 @@ def test_threads_trace_side_by_side():
 def test_bad_arguments_are_named():
     with pytest.raises(TypeError, match="fn must be callable, got int"):
         dg.trace(3, X)
-    with pytest.raises(ValueError, match="analysis must be one of .*whole_tensor.*'whole'"):
+    with pytest.raises(ValueError, match=r"analysis must be one of .*whole_tensor.*'whole'"):
         dg.trace(lambda x: x, X, analysis="whole")
     with pytest.raises(TypeError, match="missing a required argument"):
         dg.trace(lambda x, y: x, X)
