@@ -3,6 +3,8 @@
 Public names load on first use, so that importing the package alone costs no torch.
 """
 
+from __future__ import annotations
+
 import importlib
 import sys
 import types

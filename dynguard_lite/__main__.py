@@ -17,12 +17,13 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ROOT / "requirements.txt"
 NOTEBOOKS = ROOT / "notebooks"
 START = "00_start_here.ipynb"
 VENV = ROOT / ".venv"
-VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-STAMP = VENV / "installed-from.sha256"  # what the last install that ran to its end was made from
-NEEDED = ("torch", "jupyterlab", "jupytext", "nbval", "graphviz")
+WINDOWS = os.name == "nt"
+VENV_PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
+STAMP = VENV / "installed.txt"  # for which folder, and from which requirements, the launcher filled .venv
 
 
 # ---- talking to the person and to other programs ----------------------------------------------
@@ -37,18 +38,22 @@ def stop(advice: str) -> None:
     raise SystemExit("\n" + textwrap.fill(advice, 96, break_long_words=False, break_on_hyphens=False))
 
 
-def run(command: list, cwd: Path = ROOT) -> int:
+def run(command: list[str], cwd: Path = ROOT) -> int:
     """Run a command on this terminal; its exit code.
 
-    Ctrl-C reaches the command as well. `subprocess.call` would kill it a quarter of a second later;
-    this waits until the command has tidied up by itself.
+    Ctrl-C reaches the command as well. `subprocess.call` would kill it a quarter of a second later; here
+    the first Ctrl-C leaves it the time to tidy up, and a second one ends it.
     """
-    child = subprocess.Popen([str(part) for part in command], cwd=str(cwd))
+    child = subprocess.Popen(command, cwd=cwd)
     interrupted = False
     while True:
         try:
-            code = child.wait()
+            code = child.wait(timeout=0.2)  # on Windows, Ctrl-C doesn't interrupt a wait without an end
+        except subprocess.TimeoutExpired:
+            continue
         except KeyboardInterrupt:
+            if interrupted:
+                child.terminate()
             interrupted = True
         else:
             if interrupted:
@@ -56,31 +61,62 @@ def run(command: list, cwd: Path = ROOT) -> int:
             return code
 
 
-def hand_over(command: list, cwd: Path = ROOT) -> int:
-    """Become the command: Ctrl-C, a CI system's timeout and the exit code are then its own."""
-    if os.name == "nt":  # exec on Windows starts a second process and gives the prompt back at once
-        return run(command, cwd)
+def hand_over(python: str, *arguments: str, cwd: Path = ROOT) -> int:
+    """Become `python arguments`: Ctrl-C, a CI system's timeout and the exit code are then its own."""
+    # Jupyter looks for kernels here first. A kernel `python3` that another course once installed in the
+    # home folder could otherwise run the notebooks, with that course's Python.
+    kernels = str(Path(python).parent.parent / "share" / "jupyter")
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [kernels, os.environ.get("JUPYTER_PATH")]))
+    if WINDOWS:  # exec on Windows starts a second process and gives the prompt back at once
+        return run([python, *arguments], cwd)
     sys.stdout.flush()
-    os.chdir(str(cwd))
-    os.execv(str(command[0]), [str(part) for part in command])
+    os.chdir(cwd)
+    os.execv(python, [python, *arguments])
 
 
 # ---- the environment --------------------------------------------------------------------------
 
+# Run by the Python in question.
+CHECK = """
+import importlib.metadata, importlib.util, os, sys
+from packaging.requirements import Requirement
 
-def has(python: str | Path, *modules: str) -> bool:
-    """Whether this Python starts and finds the modules (it looks for them, without importing)."""
-    code = "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
+root = sys.argv[1]
+for line in open(os.path.join(root, "requirements.txt"), encoding="utf-8"):
+    line = line.partition("#")[0].strip()
+    if line and not line.startswith("-"):
+        needed = Requirement(line)
+        version = importlib.metadata.version(needed.name)
+        if not needed.specifier.contains(version, prereleases=True):
+            sys.exit(f"{needed} is needed, {needed.name} {version} is there")
+found = importlib.util.find_spec("dynguard_lite")
+if not (found and found.origin and os.path.samefile(os.path.dirname(found.origin), root + "/dynguard_lite")):
+    sys.exit(f"dynguard_lite of {root} is not installed, so notebooks cannot import it")
+"""
+
+
+def lacks(python: str) -> str:
+    """What this Python lacks of the course: one line, empty when it has everything.
+
+    Asked from the notebooks' folder, where kernels start: in the folder above, anything finds
+    `dynguard_lite`, installed or not.
+    """
     try:
-        return subprocess.call([str(python), "-c", code, *modules], stderr=subprocess.DEVNULL) == 0
-    except OSError:  # no such file, or a link to a Python that has been uninstalled
+        check = subprocess.run(
+            [python, "-c", CHECK, str(ROOT)], cwd=NOTEBOOKS, stderr=subprocess.PIPE, errors="replace"
+        )
+    except OSError as error:  # no such file, or a link to a Python that has been uninstalled
+        return str(error)
+    return (check.stderr.strip().splitlines() or ["unknown"])[-1] if check.returncode else ""
+
+
+def can_install(python: str) -> bool:
+    """Whether this Python starts, is new enough and has pip."""
+    code = "import sys, importlib.util as u; sys.exit(sys.version_info < (3, 11) or not u.find_spec('pip'))"
+    try:
+        return subprocess.call([python, "-c", code], stderr=subprocess.DEVNULL) == 0
+    except OSError:
         return False
-
-
-def fingerprint() -> str:
-    """Changes when what has to be installed changes."""
-    files = [ROOT / "requirements.txt", ROOT / "pyproject.toml"]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def make_venv() -> None:
@@ -92,9 +128,7 @@ def make_venv() -> None:
             "command again."
         )
     say("Making .venv, an environment of the course's own: nothing else on this machine changes.")
-    # One that was left half made is completed; one whose Python no longer starts is made anew.
-    anew = [] if has(VENV_PYTHON) else ["--clear"]
-    if run([sys.executable, "-m", "venv", *anew, VENV]):
+    if run([sys.executable, "-m", "venv", "--clear", str(VENV)]):
         stop(
             f"Could not make {VENV}; the lines above say why. Is the folder writable, is the disk full? "
             "Put that right, delete the folder .venv, and run the same command again."
@@ -102,46 +136,48 @@ def make_venv() -> None:
 
 
 def environment() -> str:
-    """The Python to run everything with: the active environment when it is complete, else `.venv`."""
-    if not ((ROOT / "requirements.txt").is_file() and (ROOT / "pyproject.toml").is_file()):
-        stop(
-            f"There is no requirements.txt and pyproject.toml in {ROOT}. The course is more than the package "
-            "that pip installs: get its whole folder (git clone, or the repository's zip file) and run this "
-            "command inside it."
-        )
-    active = sys.prefix != sys.base_prefix and Path(sys.prefix).resolve() != VENV.resolve()
-    if active and has(sys.executable, *NEEDED):
-        return sys.executable
-    wanted = fingerprint()
-    if STAMP.is_file() and STAMP.read_text() == wanted and has(VENV_PYTHON, *NEEDED):
-        return str(VENV_PYTHON)
+    """The Python to run everything with: the active environment's when it is complete, else `.venv`'s."""
+    if sys.prefix != sys.base_prefix and Path(sys.prefix).resolve() != VENV.resolve():
+        lack = lacks(sys.executable)
+        if not lack:
+            return sys.executable
+        say(f"Using the course's own environment, .venv, not the active one ({lack}).")
 
-    if not has(VENV_PYTHON, "pip"):
+    python = str(VENV_PYTHON)
+    # The folder is in the stamp because environments can't be moved: their paths are written into them.
+    wanted = f"{ROOT}\n{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()}\n"
+    # Without a stamp, somebody else made .venv: what counts is what is in it.
+    stamp = STAMP.read_text(encoding="utf-8") if STAMP.is_file() else None
+    if stamp in (None, wanted) and not lacks(python):
+        return python
+
+    moved = stamp is not None and not stamp.startswith(f"{ROOT}\n")
+    if moved or not can_install(python):
         make_venv()
-    # From here until the end of the install, .venv agrees with no requirements.txt, old or new.
-    if STAMP.is_file():
-        STAMP.unlink()
+    STAMP.write_text(f"{ROOT}\nunfinished\n", encoding="utf-8")
     say(
         "Installing PyTorch, JupyterLab and the rest of requirements.txt into .venv: once, and again only "
         "when\nthat file changes. Two to ten minutes on most connections. pip reports from here:"
     )
-    if run([VENV_PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "-r", "requirements.txt"]):
+    if run([python, "-m", "pip", "install", "--disable-pip-version-check", "-r", str(REQUIREMENTS)]):
         stop(
             "pip could not install everything; its last lines above say why. The usual causes: no network (a "
-            "proxy is set with the environment variable HTTPS_PROXY), a full disk, or a Python newer than "
-            "the PyTorch in requirements.txt supports. Then run the same command again: it goes on with "
-            "what it has downloaded."
+            "proxy is set with the environment variable HTTPS_PROXY), a full disk, or a Python or a machine "
+            "for which the PyTorch in requirements.txt is not made (a very new Python, an Intel Mac). Then "
+            "run the same command again: it goes on with what it has downloaded."
         )
-    STAMP.write_text(wanted)
+    lack = lacks(python)
+    if lack:
+        stop(
+            f"pip ended well, but .venv is not complete: {lack}. Is pip told to install elsewhere (see: pip "
+            "config list)? If not, delete the folder .venv and run the same command again."
+        )
+    STAMP.write_text(wanted, encoding="utf-8")
     say("Installed.")
-    return str(VENV_PYTHON)
+    return python
 
 
 # ---- the commands: the docstring is the help text ---------------------------------------------
-
-
-def notebooks() -> list[Path]:
-    return sorted(NOTEBOOKS.glob("*.ipynb"))
 
 
 def lab(extra: list[str]) -> int:
@@ -158,29 +194,33 @@ def lab(extra: list[str]) -> int:
     python = environment()
     # `jupyter trust`, without needing it on PATH: JupyterLab shows the saved SVG pictures of trusted
     # notebooks only. Not being able to (a read-only home) is no reason to stop.
-    trust = [python, "-m", "nbformat.sign", *map(str, notebooks())]
-    if subprocess.run(trust, cwd=str(ROOT), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+    trust = [python, "-m", "nbformat.sign", *map(str, sorted(NOTEBOOKS.glob("*.ipynb")))]
+    if subprocess.call(trust, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         say("The notebooks could not be marked as trusted: pictures show when you run their cells.")
-    # As the address that JupyterLab prints, not as its file argument: so --no-browser leads there too,
-    # and a notebook named in `extra` still comes first.
-    start = f"--LabApp.default_url=/lab/tree/{START}"
-    # Jupyter refuses to run as root unless told: for root in a container that is the only way.
-    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    say("Starting JupyterLab. To stop it: Ctrl-C here.")
-    return hand_over([python, "-m", "jupyterlab", *root, start, *extra], NOTEBOOKS)
+    options = [
+        # The whole folder, so that links from notebooks to the package's files open.
+        f"--ServerApp.root_dir={ROOT}",
+        # As the address that JupyterLab prints, not as its file argument: so --no-browser leads there
+        # too, and a notebook named in `extra` still comes first.
+        f"--LabApp.default_url=/lab/tree/{NOTEBOOKS.name}/{START}",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--allow-root")  # Jupyter refuses root unless told; in a container it's the only user
+    say("Starting JupyterLab. To stop it: Ctrl-C here, twice.")
+    return hand_over(python, "-m", "jupyterlab", *options, *extra, cwd=NOTEBOOKS)
 
 
 def test(extra: list[str]) -> int:
     """run all tests: unit tests, and every notebook's outputs compared with a fresh run
 
-    Makes .venv first when needed. Everything after `test` goes to pytest:  test -k launcher
+    Makes .venv first when needed. Everything after `test` goes to pytest:
+    test -k launcher   test tests/test_ir.py   test notebooks/01_ir.ipynb
     """
-    python = environment()
+    compare = ["--nbval", "--nbval-current-env"]
     # loadscope: one notebook is one kernel, so its cells stay together. logical: xdist's `auto` counts
     # physical cores, which makes one worker of two cloud CPUs. More than four only cost memory here.
     workers = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadscope"]
-    compare = ["--nbval", "--nbval-current-env", *(f"notebooks/{path.name}" for path in notebooks())]
-    return hand_over([python, "-m", "pytest", "tests", *compare, *workers, *extra])
+    return hand_over(environment(), "-m", "pytest", *compare, *workers, *extra)
 
 
 def regenerate(extra: list[str]) -> int:
@@ -189,7 +229,7 @@ def regenerate(extra: list[str]) -> int:
     All of them, or those named:  regenerate 03_guard_analysis 04
     The .py file of a notebook is its source; its .ipynb is written anew, outputs included.
     """
-    return hand_over([environment(), "-m", "dynguard_lite._regenerate", *extra])
+    return hand_over(environment(), "-m", "dynguard_lite._regenerate", *extra)
 
 
 COMMANDS = {command.__name__: command for command in (lab, test, regenerate)}
@@ -221,6 +261,12 @@ def main(argv: list[str] | None = None) -> int:
             f"The course needs Python 3.11 or newer, and this is Python {sys.version.split()[0]}. If a newer "
             "one is installed, call it by its name (python3.11 -m dynguard_lite ...; on Windows "
             "py -3.11 -m dynguard_lite ...); otherwise python.org has it."
+        )
+    if not (REQUIREMENTS.is_file() and NOTEBOOKS.is_dir()):
+        stop(
+            f"There is no requirements.txt, or no folder notebooks, in {ROOT}. The course is more than the "
+            "package that pip installs: get its whole folder (git clone, or the repository's zip file) and "
+            "run this command inside it."
         )
     try:
         return COMMANDS[chosen](argv[1:])

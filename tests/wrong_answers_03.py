@@ -72,7 +72,7 @@ WRONG = {
     ],
     "minimal_guards": [
         ("def my_minimal(guards):\n    return list(dict.fromkeys(guards))", "to go"),
-        ("def my_minimal(guards):\n    return guards", "to go"),
+        ("def my_minimal(guards):\n    return guards", "There is a repetition"),
         # looks at the subject, not at the parameter
         (
             "def my_minimal(guards):\n"

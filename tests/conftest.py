@@ -1,0 +1,9 @@
+"""For every run of the tests."""
+
+
+def pytest_configure(config):
+    # Where matplotlib has never run, its first import lists the system's fonts. If that takes more than
+    # five seconds it says so on stderr, inside a notebook's cell, whose saved output doesn't say so.
+    first = not hasattr(config, "workerinput")  # not again in each process that pytest-xdist starts
+    if first and config.getoption("nbval", False):
+        import matplotlib.font_manager  # noqa: F401
