@@ -25,7 +25,7 @@ from .traces import Trace
 PALETTE = {"dynamic": "#d6e8fa", "constrained": "#fdf3bf", "static": "#fbd9b5", "constant": "#e4e4e4",
            "plain": "#ffffff", "fail": "#f9c6c6", "pass": "#d9f0d3"}  # fmt: skip
 _LEGEND = {
-    "dynamic": "dynamic: any size (dashed border)",
+    "dynamic": "dynamic: sizes may differ (dashed border)",
     "constrained": "constrained: a guard bounds it",
     "static": "static: one size only (solid border)",
     "constant": "constant: the program holds it",
@@ -181,7 +181,9 @@ def _of_graph(graph: Graph, status: dict[str, tuple[str, ...]], failed: Any = ()
         shape = getattr(node, "shape", node.params.get("size"))
         if shape is not None:
             kinds = own or (kind,) * len(shape)
-            box.cells = [(_words(n, k), k) for n, k in zip(shape, kinds, strict=False)] or [("rank 0", kind)]
+            # Of a result no rule says yet which of its sizes are free: only what was seen is certain.
+            free = "any (seen {})" if op.endswith("_param") else "seen {}"
+            box.cells = [(_words(n, k, free), k) for n, k in zip(shape, kinds, strict=False)] or [("rank 0", kind)]
         if getattr(node, "mutates", False) and node.op != v_ambient:
             box.remarks.append("in place")
         if getattr(node, "unbacked", False):
@@ -195,8 +197,8 @@ def _of_graph(graph: Graph, status: dict[str, tuple[str, ...]], failed: Any = ()
     return _folded(view, graph) if len(boxes) > FOLD_ABOVE else view
 
 
-def _words(n: Any, status: str) -> str:
-    return f"={n}" if status == "static" else f"any (seen {n})" if status == "dynamic" else str(n)
+def _words(n: Any, status: str, free: str) -> str:
+    return f"={n}" if status == "static" else free.format(n) if status == "dynamic" else str(n)
 
 
 def _used(node: Any) -> list[Any]:

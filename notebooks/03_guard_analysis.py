@@ -19,7 +19,7 @@
 #
 # *Know first:* lessons 1 (nodes, `interp_node`) and 2 (`Variable`, why a branch vanishes from a trace). *About 45 minutes.*
 #
-# [← previous](02_tracer.ipynb) · [map](00_start_here.ipynb) · [next →](04_precision_limits.ipynb)
+# [← previous](00_start_here.ipynb) · [map](00_start_here.ipynb)
 
 # %%
 import itertools
@@ -255,8 +255,7 @@ nb03.static_parameters(my_static)
 # ```
 #
 # </details>
-
-# %% [markdown]
+#
 # ### Exercise 3.2 · A walk that survives large graphs
 #
 # Our `input_sources` is recursive and follows every *path*, as the 2022 version did. A chain of 100,000 operations exceeds Python's recursion limit, and with `x = x + x` the number of paths doubles at every step. Write it with a loop that visits each *node* once.
@@ -452,8 +451,7 @@ nb03.minimal_guards(my_minimal)
 # ```
 #
 # </details>
-
-# %% [markdown]
+#
 # ### Exercise 3.4 · Refused for nothing
 #
 # Trace `program_2` on two inputs of size 5. Find sizes `(size of a, size of b)` that this trace refuses, although the program runs there and would do exactly what was recorded.
@@ -530,4 +528,4 @@ for program, n in (program_1, 4), (program_2, 4), (program_3, 1):
 # | `input_sources`, in spirit | `torch._guards.Source`: where a value came from |
 # | watching recompiles happen | `TORCH_LOGS="recompiles"`, `TORCH_LOGS="guards"` |
 #
-# [← previous](02_tracer.ipynb) · [map](00_start_here.ipynb) · [next →](04_precision_limits.ipynb)
+# [← previous](00_start_here.ipynb) · [map](00_start_here.ipynb)

@@ -48,7 +48,7 @@ def fill_of(drawing, wanted):
 
 def test_each_dimension_is_worded_and_coloured_by_its_status(trace):
     picture = dg.draw(trace)
-    said = {"a: v_static_param", "=4", "b: v_dynamic_param", "any (seen 4)", "v2: v_add", "returned"}
+    said = {"a: v_static_param", "=4", "b: v_dynamic_param", "any (seen 4)", "v2: v_add", "seen 4", "returned"}
     assert said <= set(words(picture))
     assert fill_of(picture, "=4") == PALETTE["static"] and fill_of(picture, "any (seen 4)") == PALETTE["dynamic"]
 
