@@ -67,7 +67,11 @@ class Guard:
         return f"{head}guard failed: {self.code}\n    expected {self.expected}, got {got}\n    because of {self.cause}"
 
 
-_OF_A_TENSOR = set(dir(torch.Tensor)) - {"device", "bfloat16"}  # which guards spell as of the module
+#: What a guard reads of an argument; `torch.bool` and the like are the module's, whatever an argument is called.
+_OF_A_TENSOR = {
+    name for name in dir(torch.Tensor)
+    if not isinstance(getattr(torch, name, None), (type, torch.dtype, torch.layout, torch.memory_format))
+}  # fmt: skip
 
 
 class _Apart(ast.NodeTransformer):

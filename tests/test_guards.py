@@ -304,3 +304,12 @@ def test_sound_on_a_grid(fn, analysis):
                     wrong[got is None or not torch.equal(got, want)] += 1
     assert wrong[False] > 0
     assert (wrong[True] > 0) == (analysis == "blind")
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.bfloat16, torch.float16, torch.int8, torch.complex64], ids=str)
+def test_every_dtype_can_be_guarded(dtype):
+    """torch.bool and torch.bfloat16 are names of Tensor methods too."""
+    x = torch.ones(2, dtype=dtype)
+    t = dg.trace(lambda x: x + x if x.dtype == dtype else x, x, analysis="whole_tensor")
+    assert [g.code for g in t.guards] == [f"x.dtype == {dtype}"]
+    assert t.accepts(x) and not t.accepts(torch.ones(2, dtype=torch.float64)) and not t.failing(x)

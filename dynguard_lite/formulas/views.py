@@ -1,0 +1,404 @@
+"""Operators that rearrange: views, indexing, joining and splitting; and those that make a tensor of a given shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..sizes import ceildiv, sym_max, sym_min
+from .pointwise import broadcast_shapes
+from .registry import formula
+
+Shape = tuple
+
+
+def _given(size: tuple) -> tuple:
+    """`f(2, 3)` and `f((2, 3))` are the same."""
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+
+
+def _put(shape: Shape, dim: int, *sizes: Any) -> Shape:
+    """`shape` with `sizes` in place of dimension `dim`."""
+    dim = dim % len(shape) if shape else 0
+    return (*shape[:dim], *sizes, *shape[dim + 1 :])
+
+
+# -- views -------------------------------------------------------------------------------------------
+
+
+def _inferred(total: Any, size: tuple) -> Shape:
+    """`size`, with what `total` leaves in place of a -1."""
+    if not any(type(n) is int and n == -1 for n in size):
+        return tuple(size)
+    return tuple(total // math.prod(n for n in size if not (type(n) is int and n == -1)) if type(n) is int and n == -1 else n for n in size)
+
+
+@formula("view", "reshape")
+def view(input: Shape, *size: Any, shape: Any = None) -> Shape | None:
+    size = _given(size) if size else tuple(shape)
+    return None if size and isinstance(size[0], torch.dtype) else _inferred(math.prod(input), size)
+
+
+@formula("view_as", "reshape_as", "expand_as", "resize_as", "as_strided_as")
+def like_other(input: Shape, other: Shape) -> Shape:
+    return other
+
+
+@formula("flatten")
+def flatten(input: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
+    if not input:
+        return (1,)
+    a, b = start_dim % len(input), end_dim % len(input)
+    return (*input[:a], math.prod(input[a : b + 1]), *input[b + 1 :])
+
+
+@formula("ravel")
+def ravel(input: Shape) -> Shape:
+    return (math.prod(input),)
+
+
+@formula("unflatten")
+def unflatten(input: Shape, dim: int, sizes: tuple) -> Shape:
+    return _put(input, dim, *_inferred(input[dim], tuple(sizes)))
+
+
+@formula("permute")
+def permute(input: Shape, *dims: Any, **named: Any) -> Shape:
+    return tuple(input[d] for d in (_given(dims) if dims else named["dims"]))
+
+
+@formula("transpose", "swapaxes", "swapdims")
+def transpose(input: Shape, dim0: int = 0, dim1: int = 1, axis0: int | None = None, axis1: int | None = None) -> Shape:
+    dim0, dim1 = (dim0 if axis0 is None else axis0), (dim1 if axis1 is None else axis1)
+    sizes = list(input)
+    if sizes:
+        sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
+    return tuple(sizes)
+
+
+@formula("t", "T", "numpy_T", "H")
+def reverse(input: Shape) -> Shape:
+    return tuple(input)[::-1]
+
+
+@formula("mT", "mH", "adjoint", "matrix_H")
+def matrix_transpose(input: Shape) -> Shape:
+    return (*input[:-2], input[-1], input[-2])
+
+
+@formula("movedim", "moveaxis")
+def movedim(input: Shape, source: Any, destination: Any) -> Shape:
+    rank = len(input)
+    source, destination = ([d % rank for d in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination))
+    sizes: list[Any] = [None] * rank
+    for s, d in zip(source, destination, strict=True):
+        sizes[d] = input[s]
+    rest = iter([n for d, n in enumerate(input) if d not in source])
+    return tuple(next(rest) if n is None else n for n in sizes)
+
+
+@formula("squeeze")
+def squeeze(input: Shape, *dim: Any) -> Shape:
+    """The rank follows from which sizes are 1: a decision."""
+    chosen = _given(dim) if dim else range(len(input))
+    gone = {d % len(input) for d in chosen if input and input[d] == 1}
+    return tuple(n for d, n in enumerate(input) if d not in gone)
+
+
+@formula("unsqueeze")
+def unsqueeze(input: Shape, dim: int) -> Shape:
+    dim = dim % (len(input) + 1)
+    return (*input[:dim], 1, *input[dim:])
+
+
+@formula("expand", "broadcast_to")
+def expand(input: Shape, *size: Any, **named: Any) -> Shape:
+    size = _given(size) if size else tuple(named.get("size") or named["shape"])
+    padded = (None,) * (len(size) - len(input)) + tuple(input)
+    return tuple(n if type(s) is int and s == -1 else s for s, n in zip(size, padded, strict=True))
+
+
+@formula("repeat", "tile")
+def repeat(input: Shape, *sizes: Any, **named: Any) -> Shape:
+    sizes = _given(sizes) if sizes else tuple(named.get("dims") or named["repeats"])
+    rank = max(len(sizes), len(input))
+    sizes, input = (1,) * (rank - len(sizes)) + tuple(sizes), (1,) * (rank - len(input)) + tuple(input)
+    return tuple(n * k for n, k in zip(input, sizes, strict=True))
+
+
+@formula("narrow")
+def narrow(input: Shape, dim: int, start: Any, length: Any) -> Shape:
+    return _put(input, dim, length)
+
+
+@formula("select")
+def select(input: Shape, dim: int, index: Any) -> Shape:
+    return _put(input, dim)
+
+
+@formula("diagonal")
+def diagonal(input: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Shape:
+    a, b = dim1 % len(input), dim2 % len(input)
+    rest = (n for d, n in enumerate(input) if d not in (a, b))
+    return (*rest, sym_max(sym_min(input[a] + min(offset, 0), input[b] - max(offset, 0)), 0))
+
+
+@formula("unfold")
+def unfold(input: Shape, dimension: int, size: int, step: int) -> Shape:
+    return (*_put(input, dimension, (input[dimension] - size) // step + 1), size) if input else (size,)
+
+
+@formula("pad")
+def pad(input: Shape, pad: Any, *args: Any, **kwargs: Any) -> Shape:
+    sizes = list(input)
+    for i in range(len(pad) // 2):
+        sizes[-1 - i] = sizes[-1 - i] + pad[2 * i] + pad[2 * i + 1]
+    return tuple(sizes)
+
+
+@formula("rot90")
+def rot90(input: Shape, k: int = 1, dims: Any = (0, 1)) -> Shape:
+    return transpose(input, *dims) if k % 2 else input
+
+
+# -- indexing ------------------------------------------------------------------------------------------
+
+
+def sliced(n: Any, index: slice) -> Any:
+    """How many elements `index` takes out of n."""
+    step = 1 if index.step is None else index.step
+    start = _clamped(n, 0 if index.start is None else index.start)
+    stop = n if index.stop is None else _clamped(n, index.stop)
+    if type(start) is int and start == 0:
+        return ceildiv(stop, step)
+    if index.stop is None and type(index.start) is int and index.start < 0:
+        return ceildiv(sym_min(n, -index.start), step)
+    if index.stop is None and index.start >= 0:  # n - min(start, n)
+        return ceildiv(sym_max(n - index.start, 0), step)
+    return ceildiv(sym_max(stop - start, 0), step)
+
+
+def _clamped(n: Any, bound: Any) -> Any:
+    return sym_min(bound, n) if bound >= 0 else sym_max(n + bound, 0)
+
+
+@formula("getitem")
+def getitem(input: Shape, index: Any) -> Shape | None:
+    """Python's and NumPy's rules. A mask selects by data: not known from sizes."""
+    index = index if isinstance(index, tuple) and not isinstance(index, torch.Size) else (index,)
+    taken = sum(i is not None and i is not Ellipsis and not isinstance(i, bool) for i in index)
+    shape, dims, advanced, places = [], iter(input), [], []
+    for i in index:
+        if i is Ellipsis:
+            shape += [next(dims) for _ in range(len(input) - taken)]
+        elif i is None:
+            shape.append(1)
+        elif isinstance(i, bool):
+            return None
+        elif isinstance(i, slice):
+            if any(isinstance(p, torch.Size) for p in (i.start, i.stop, i.step)):
+                return None
+            shape.append(sliced(next(dims), i))
+        elif isinstance(i, (torch.Size, list)):
+            next(dims)
+            advanced.append(i if isinstance(i, torch.Size) else torch.tensor(i).shape)
+            places.append(len(shape))
+        else:
+            next(dims)  # an int: the dimension is gone. Beside index tensors it is one of them
+            places.append((len(shape),))
+    shape += dims
+    if not advanced:
+        return tuple(shape)
+    spots = [p if isinstance(p, int) else p[0] for p in places]
+    joined = broadcast_shapes(*advanced)
+    first = next(k for k, i in enumerate(index) if not (i is None or i is Ellipsis or isinstance(i, slice)))
+    last = max(k for k, i in enumerate(index) if not (i is None or i is Ellipsis or isinstance(i, slice)))
+    together = all(not (i is None or i is Ellipsis or isinstance(i, slice)) for i in index[first : last + 1])
+    at = spots[0] if together else 0
+    return (*shape[:at], *joined, *shape[at:])
+
+
+@formula("index_select")
+def index_select(input: Shape, dim: int, index: Shape) -> Shape:
+    return _put(input, dim, index[0] if index else 1) if input else ()
+
+
+@formula("gather", "take_along_dim_")
+def gather(input: Shape, dim: int, index: Shape, **kwargs: Any) -> Shape:
+    return index
+
+
+@formula("take")
+def take(input: Shape, index: Shape) -> Shape:
+    return index
+
+
+@formula("repeat_interleave")
+def repeat_interleave(input: Shape, repeats: Any = None, dim: int | None = None, output_size: Any = None) -> Shape | None:
+    if output_size is None and not isinstance(repeats, int):
+        return None
+    input = input if dim is not None else (math.prod(input),)
+    return _put(input, dim or 0, input[dim or 0] * repeats if output_size is None else output_size)
+
+
+# -- joining and splitting -----------------------------------------------------------------------------
+
+
+@formula("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: int = 0) -> Shape:
+    shapes = [s for s in tensors if not (len(s) == 1 and type(s[0]) is int and s[0] == 0)]  # legacy: an empty vector fits anywhere
+    if not shapes:
+        return (0,)
+    if len({len(s) for s in shapes}) > 1:
+        shapes = [s for s in shapes if not (len(s) == 1 and s[0] == 0)]
+    return _put(shapes[0], dim, sum(s[dim] for s in shapes))
+
+
+@formula("stack")
+def stack(tensors: Any, dim: int = 0) -> Shape:
+    return (*unsqueeze(tensors[0], dim)[: dim % (len(tensors[0]) + 1)], len(tensors), *tensors[0][dim % (len(tensors[0]) + 1) :])
+
+
+def _at_least(shape: Shape, rank: int) -> Shape:
+    if rank == 3 and 0 < len(shape) < 3:
+        return (1, *shape, 1) if len(shape) == 1 else (*shape, 1)
+    return (1,) * (rank - len(shape)) + tuple(shape)
+
+
+@formula("hstack")
+def hstack(tensors: Any) -> Shape:
+    shapes = [_at_least(s, 1) for s in tensors]
+    return cat(shapes, 0 if len(shapes[0]) == 1 else 1)
+
+
+@formula("vstack", "row_stack")
+def vstack(tensors: Any) -> Shape:
+    return cat([_at_least(s, 2) for s in tensors], 0)
+
+
+def pieces(name: str, input: Shape, *args: Any, **kwargs: Any) -> Any:
+    """How many results `split`, `chunk`, `unbind` ... has: what a program sees besides the results."""
+    dim = kwargs.get("dim", kwargs.get("axis"))
+    if name in ("unbind", "__iter__"):
+        return input[(args[0] if args else 0) if dim is None else dim]
+    how = args[0] if args else next(v for k, v in kwargs.items() if k not in ("dim", "axis"))
+    dim = (args[1] if len(args) > 1 else 0) if dim is None else dim
+    if not isinstance(how, int):
+        return None  # as many as the list says
+    if name in ("chunk", "unsafe_chunk"):
+        return len(_chunks(input[dim], how)) if type(input[dim]) is int else _chunk_count(input[dim], how)
+    return sym_max(ceildiv(input[dim], how), 1) if name in ("split", "unsafe_split") else None
+
+
+def _chunk_count(n: Any, chunks: int) -> Any:
+    step = sym_max(ceildiv(n, chunks), 1)
+    count = ceildiv(n, step)
+    return count + chunks * (n == 0)
+
+
+def _chunks(n: int, chunks: int) -> range:
+    return range(int(_chunk_count(n, chunks)))
+
+
+@formula("split", "unsafe_split", "split_with_sizes")
+def split(tensor: Shape, split_size: Any = None, dim: int = 0, split_size_or_sections: Any = None, split_sizes: Any = None) -> list[Shape]:
+    how = next(v for v in (split_size, split_size_or_sections, split_sizes) if v is not None)
+    if not isinstance(how, int):
+        return [_put(tensor, dim, n) for n in how]
+    n = tensor[dim]
+    count = int(pieces("split", tensor, how, dim))
+    return [_put(tensor, dim, how)] * (count - 1) + [_put(tensor, dim, n - how * (count - 1))]
+
+
+@formula("chunk", "unsafe_chunk")
+def chunk(input: Shape, chunks: int, dim: int = 0) -> list[Shape]:
+    n = input[dim]
+    count = int(_chunk_count(n, chunks))
+    step = ceildiv(n, chunks)
+    if type(n) is int and n == 0:
+        return [input] * chunks
+    return [_put(input, dim, step)] * (count - 1) + [_put(input, dim, n - step * (count - 1))]
+
+
+@formula("tensor_split")
+def tensor_split(input: Shape, indices_or_sections: Any = None, dim: int = 0, indices: Any = None, sections: Any = None) -> list[Shape] | None:
+    how = next(v for v in (indices_or_sections, indices, sections) if v is not None)
+    if isinstance(how, torch.Size):
+        return None
+    n = input[dim]
+    if isinstance(how, int):
+        return [_put(input, dim, n // how + (n % how > i)) for i in range(how)]
+    bounds = [None, *how, None]
+    return [_put(input, dim, sliced(n, slice(a, b))) for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+@formula("unbind")
+def unbind(input: Shape, dim: int = 0) -> list[Shape]:
+    return [_put(input, dim)] * int(input[dim])
+
+
+# -- factories -------------------------------------------------------------------------------------------
+
+
+@formula("zeros", "ones", "empty", "rand", "randn")
+def filled(*size: Any, **named: Any) -> Shape:
+    return _given(size) if size else tuple(named["size"])
+
+
+@formula("full")
+def full(size: Any, fill_value: Any = None, **named: Any) -> Shape:
+    return tuple(size)
+
+
+@formula("new_zeros", "new_ones", "new_empty")
+def new_filled(input: Shape, *size: Any, **named: Any) -> Shape:
+    return _given(size) if size else tuple(named["size"])
+
+
+@formula("new_full")
+def new_full(input: Shape, size: Any, fill_value: Any = None, **named: Any) -> Shape:
+    return tuple(size)
+
+
+@formula("randint")
+def randint(*bounds_and_size: Any, size: Any = None, **named: Any) -> Shape:
+    return tuple(size if size is not None else next(v for v in bounds_and_size if isinstance(v, (tuple, list))))
+
+
+@formula("arange")
+def arange(start: Any = 0, end: Any = None, step: Any = 1, **named: Any) -> Shape | None:
+    if end is None:
+        start, end = 0, start
+    if not all(isinstance(v, int) for v in (start, end, step)):
+        return None
+    return (sym_max(ceildiv(end - start, step), 0),)
+
+
+@formula("eye")
+def eye(n: Any, m: Any = None, **named: Any) -> Shape:
+    return (n, n if m is None else m)
+
+
+@formula("linspace", "logspace")
+def linspace(start: Any, end: Any, steps: Any, *args: Any, **named: Any) -> Shape:
+    return (steps,)
+
+
+@formula("randperm", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")
+def vector(n: Any = None, *args: Any, window_length: Any = None, **named: Any) -> Shape:
+    return (n if n is not None else window_length,)
+
+
+@formula("tensor", "as_tensor")
+def tensor(data: Any, **named: Any) -> Shape | None:
+    shape = []
+    while isinstance(data, (list, tuple)) and not isinstance(data, torch.Size):
+        shape.append(len(data))
+        if not data:
+            return tuple(shape)
+        data = data[0]
+    return (*shape, *data) if isinstance(data, torch.Size) else tuple(shape) if isinstance(data, (int, float, complex)) else None
+
+
