@@ -12,7 +12,7 @@ from .registry import formula
 Shape = tuple
 
 
-@formula("matmul", "rmatmul", "mm", "bmm", "mv", "linalg_matmul")
+@formula("matmul", "mm", "bmm", "mv", "linalg_matmul")
 def matmul(input: Shape, other: Shape) -> Shape:
     """Rows of the one, columns of the other; what comes before broadcasts. A vector has no row, or no column."""
     a = input if len(input) > 1 else (1, *input)
@@ -26,7 +26,7 @@ def rmatmul(input: Shape, other: Shape) -> Shape:
     return matmul(other, input)
 
 
-@formula("dot", "vdot", "inner_product")
+@formula("dot", "vdot")
 def dot(input: Shape, other: Shape) -> Shape:
     return ()
 
@@ -135,7 +135,7 @@ def _pooling(d: int, names: str) -> None:
 
 
 for _d in (1, 2, 3):
-    _pooling(_d, f"max_pool{_d}d boolean_dispatch_max_pool{_d}d")
+    _pooling(_d, f"max_pool{_d}d")
 
 
 def _adaptive(d: int) -> None:

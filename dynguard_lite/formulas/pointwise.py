@@ -29,7 +29,7 @@ rmod remainder fmod pow rpow float_power square sqrt rsqrt exp exp2 expm1 log lo
 atan arcsin arccos arctan sinh cosh tanh asinh acosh atanh arcsinh arccosh arctanh atan2 arctan2 sinc erf erfc erfinv
 abs absolute neg negative pos positive sign sgn signbit ceil floor round trunc fix frac reciprocal sigmoid logit
 lgamma digamma polygamma mvlgamma i0 xlogy hypot copysign nextafter ldexp heaviside gcd lcm
-maximum minimum fmax fmin max_binary clamp clip clamp_min clamp_max where lerp addcmul addcdiv
+maximum minimum fmax fmin clamp clip clamp_min clamp_max where lerp addcmul addcdiv
 eq ne lt le gt ge less less_equal greater greater_equal not_equal isclose isnan isinf isposinf isneginf isfinite isreal
 logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift
 bitwise_right_shift and or xor rand ror rxor invert lshift rshift rlshift rrshift logaddexp logaddexp2 nan_to_num
@@ -38,8 +38,7 @@ relu relu6 leaky_relu prelu rrelu elu selu celu gelu silu mish hardtanh hardswis
 tanhshrink softplus softsign logsigmoid threshold dropout alpha_dropout feature_dropout feature_alpha_dropout
 dropout1d dropout2d dropout3d
 clone contiguous detach to type type_as cpu float double half bfloat16 int long short bool char byte requires_grad
-data alias zero fill copy random normal_ uniform exponential bernoulli geometric cauchy log_normal T_identity
-real imag H_identity positive_identity
+data alias zero fill copy random normal_ uniform exponential bernoulli geometric cauchy log_normal real imag
 """
 
 
@@ -54,7 +53,7 @@ softmax log_softmax softmin gumbel_softmax layer_norm rms_norm group_norm instan
 normalize cumsum cumprod logcumsumexp flip fliplr flipud roll renorm tril triu fft_fft fft_ifft fft_fftn fft_ifftn
 fft_fft2 fft_ifft2 fft_fftshift fft_ifftshift zeros_like ones_like empty_like full_like rand_like randn_like randint_like
 scatter scatter_add scatter_reduce index_add index_copy index_fill index_put index_reduce masked_scatter setitem __setitem__
-fill_diagonal argsort matrix_exp linalg_inv inverse pinv_square cholesky linalg_cholesky put clip_grad nan_to_num_
+fill_diagonal argsort matrix_exp linalg_inv inverse cholesky linalg_cholesky put
 """
 
 

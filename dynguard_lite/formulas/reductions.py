@@ -17,12 +17,12 @@ def reduced(input: Shape, dim: Any = None, keepdim: bool = False) -> Shape:
 
 
 @formula("sum", "nansum", "mean", "nanmean", "amax", "amin", "argmax", "argmin", "logsumexp", "count_nonzero", "all", "any",
-         "prod", "nanquantile_none")  # fmt: skip
+         "prod")  # fmt: skip
 def reduction(input: Shape, dim: Any = None, keepdim: bool = False) -> Shape:
     return reduced(input, dim, keepdim)
 
 
-@formula("std", "var", "std_unbiased")
+@formula("std", "var")
 def deviation(input: Shape, dim: Any = None, unbiased: Any = True, keepdim: bool = False, correction: Any = 1) -> Shape:
     return reduced(input, None if isinstance(dim, bool) else dim, keepdim)  # x.std(False) is about the bias
 

@@ -41,7 +41,7 @@ def view(input: Shape, *size: Any, shape: Any = None) -> Shape | None:
     return None if size and isinstance(size[0], torch.dtype) else _inferred(math.prod(input), size)
 
 
-@formula("view_as", "reshape_as", "expand_as", "resize_as", "as_strided_as")
+@formula("view_as", "reshape_as", "expand_as", "resize_as")
 def like_other(input: Shape, other: Shape) -> Shape:
     return other
 
@@ -78,12 +78,12 @@ def transpose(input: Shape, dim0: int = 0, dim1: int = 1, axis0: int | None = No
     return tuple(sizes)
 
 
-@formula("t", "T", "numpy_T", "H")
+@formula("t", "T", "H")
 def reverse(input: Shape) -> Shape:
     return tuple(input)[::-1]
 
 
-@formula("mT", "mH", "adjoint", "matrix_H")
+@formula("mT", "mH", "adjoint")
 def matrix_transpose(input: Shape) -> Shape:
     return (*input[:-2], input[-1], input[-2])
 
@@ -225,7 +225,7 @@ def index_select(input: Shape, dim: int, index: Shape) -> Shape:
     return _put(input, dim, index[0] if index else 1) if input else ()
 
 
-@formula("gather", "take_along_dim_")
+@formula("gather")
 def gather(input: Shape, dim: int, index: Shape, **kwargs: Any) -> Shape:
     return index
 
