@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .expressions import Bool, Expr, negate, number, relation, symbols
 from .ir import Node, input_sources
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ class Blind:
     """A look commits us to nothing, as with `torch.jit.trace`. Unsound: lesson 04 shows it fail."""
 
     guards_looks = False
+    remembers = False  # do sizes carry the expression that they come from?
+    symbolic = False  # ... and may the program compute with it?
 
     def begin(self, tracer: Tracer, parameter: Node) -> None:
         """A parameter enters the trace."""
@@ -42,7 +45,34 @@ class Static(WholeTensor):
         tracer.make_static(parameter, parameter)
 
 
-RUNGS = {"blind": Blind(), "static": Static(), "whole_tensor": WholeTensor()}
+class PerDimension(WholeTensor):
+    """A size that is read turns static the dimensions of parameters that flow into it, by shape formula."""
+
+    remembers = True
+
+    def integer(self, tracer: Tracer, expr: Expr) -> None:
+        """The program uses a size as a plain int."""
+        tracer.pin(symbols(expr), f"the program read a size that is {expr}")
+
+    def decide(self, tracer: Tracer, condition: Bool) -> None:
+        """A shape formula (or, in `Symbolic`, the program) branches on a condition on sizes."""
+        tracer.pin(symbols(condition), f"whether {condition} was asked")
+
+
+class Symbolic(PerDimension):
+    """A size stays an expression: only a comparison, or a conversion to int, guards its own outcome."""
+
+    symbolic = True
+
+    def integer(self, tracer: Tracer, expr: Expr) -> None:
+        tracer.fact(relation("==", expr, number(expr.hint)), f"the program used {expr} as a plain int")
+
+    def decide(self, tracer: Tracer, condition: Bool) -> None:
+        tracer.fact(condition if condition.hint else negate(condition), f"the program asked whether {condition}")
+
+
+_ALL = Blind(), Static(), WholeTensor(), PerDimension(), Symbolic()
+RUNGS = dict(zip(("blind", "static", "whole_tensor", "per_dimension", "symbolic"), _ALL, strict=True))
 
 #: The names that `analysis=` takes, from the rung that guards least.
 ANALYSES = tuple(RUNGS)

@@ -275,6 +275,10 @@ def negate(b: Bool | bool) -> Bool | bool:
     return Bool("or" if b.op == "and" else "and", tuple(negate(a) for a in b.args))
 
 
+class Shape(tuple):
+    """A shape with expressions in it, as a graph keeps it: a replay makes a torch.Size of it."""
+
+
 def expressions(value: Expr | Bool) -> list[Expr]:
     """The expressions that a condition compares; of an expression, itself."""
     if isinstance(value, Expr):

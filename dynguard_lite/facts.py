@@ -34,7 +34,8 @@ class Interval:
         for end, tighter in (("lo", other.lo > self.lo), ("hi", other.hi < self.hi)):
             if tighter:
                 setattr(self, end, getattr(other, end))
-                self.reasons[end] = reason
+                self.reasons.pop(end, None)
+                self.reasons[end] = reason  # last, as the latest
                 self.strict = (self.strict - {end}) | (other.strict & {end})
         for n in other.excluded:
             self.excluded.setdefault(n, reason)
@@ -119,7 +120,7 @@ class Facts:
         parts: list[Part] = []
         for i in self._intervals.values():
             if i.lo == i.hi:
-                parts.append(Part(_relation(i.linear, "==", int(i.lo)), i.reasons.get("lo") or i.reasons["hi"], i.linear))
+                parts.append(Part(_relation(i.linear, "==", int(i.lo)), list(i.reasons.values())[-1], i.linear))
                 continue
             if "lo" in i.reasons:
                 strict = "lo" in i.strict

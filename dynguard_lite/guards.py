@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from .errors import GuardFailure
+from .expressions import broadcast
 from .source import Cause, without_addresses
 from .tree import paths
 
@@ -26,7 +27,7 @@ class Guard:
     `subject` is the part of it whose value a failure reports (`a.shape[0]`) and
     `expected` the text of what that value has to be. `cause` is the reader's line that
     forced the guard and `why` says in words how. `params` names the parameters that the
-    guard is about, `dims` which of their dimensions (None: all of them).
+    guard is about, `dims` which of their dimensions, as `(parameter, dimension)` (None: all of them).
     `saved` holds objects that `code` can't spell.
     """
 
@@ -37,7 +38,7 @@ class Guard:
     cause: Cause
     why: str
     params: tuple[str, ...] = ()
-    dims: tuple[int, ...] | None = None
+    dims: tuple[tuple[str, int], ...] | None = None
     saved: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
@@ -99,11 +100,11 @@ def _compiled(source: str, mode: str) -> CodeType:
 
 
 _HELPERS = {f"_call_{name}": f for name, f in vars(builtins).items() if callable(f)}
-_HELPERS |= {"_torch": torch, "_call__paths": paths}
+_HELPERS |= {"_torch": torch, "_call__paths": paths, "_call_broadcast": broadcast}
 
 
 def equal(subject: str, value: Any, kind: str, cause: Cause, why: str, params: tuple[str, ...] = (),
-          dims: tuple[int, ...] | None = None) -> Guard:  # fmt: skip
+          dims: tuple[tuple[str, int], ...] | None = None) -> Guard:  # fmt: skip
     """The guard `subject == value`, for a value that Python can write down exactly or that is kept."""
     saved: dict[str, Any] = {}
     if value is None or isinstance(value, bool):
@@ -147,21 +148,25 @@ def structure(path: str, value: Any, cause: Cause, variadic: bool = False) -> Gu
 class Guards:
     """The guards of one trace, in the order they were recorded; compiled to one function.
 
-    `signature` is the program's; `tensors` names the parameters that have to be tensors,
-    which every trace needs and no listing repeats.
+    `signature` is the program's; `tensors` names the parameters that have to be tensors, and
+    `hidden` are guards that sizes take for granted (a rank, the dtype of an index): what
+    every trace needs and no listing repeats.
     """
 
-    def __init__(self, guards: Iterable[Guard], signature: inspect.Signature, tensors: dict[str, Cause]):
+    def __init__(self, guards: Iterable[Guard], signature: inspect.Signature, tensors: dict[str, Cause],
+                 hidden: Iterable[Guard] = ()):  # fmt: skip
         self._guards = tuple(guards)
-        self._types = tuple(
+        types = (
             Guard(f"isinstance({n}, torch.Tensor)", "type", f"type({n}).__name__", "a tensor", cause,
                   f"{n} was a tensor while tracing", (n,))
             for n, cause in tensors.items()
         )  # fmt: skip
+        listed = {g.code for g in self._guards}
+        self._first = (*types, *(g for g in hidden if g.code not in listed))
         self.signature = signature
         self.names = tuple(tensors)
         # structure first: what follows may index into it
-        self._ordered = [*(g for g in self._guards if g.kind == "structure"), *self._types,
+        self._ordered = [*(g for g in self._guards if g.kind == "structure"), *self._first,
                          *(g for g in self._guards if g.kind != "structure")]  # fmt: skip
         self._check = self._compile(" and ".join(f"({g.code})" for g in self._ordered) or "True")
         self._leaves = self._compile(f"({''.join(n + ', ' for n in self.names)})")
@@ -206,7 +211,7 @@ class Guards:
         failed = [g for g in self._ordered if g.kind == "structure" and not g.holds(env)]
         if failed:
             return failed
-        failed = [g for g in self._types if not g.holds(env)]
+        failed = [g for g in self._first if not g.holds(env)]
         wrong = {n for g in failed for n in g.params}
         rest = (g for g in self._guards if g.kind != "structure" and not wrong.intersection(g.params))
         return failed + [g for g in rest if not g.holds(env)]

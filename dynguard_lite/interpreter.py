@@ -6,8 +6,11 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
+
 from . import ambient
 from .errors import GuardFailure
+from .expressions import Bool, Evaluation, Expr, Shape
 from .ir import Graph, Node, Op, ancestors, v_constant, v_dynamic_param, v_static_param
 from .tree import map_tree
 
@@ -15,6 +18,10 @@ v_add, v_mul = Op("v_add", operator.add), Op("v_mul", operator.mul)
 
 #: How to compute an op that has no function of its own. A reader's own op is added here.
 INTERP_RULES: dict[Op, Callable] = {v_add: operator.add, v_mul: operator.mul}
+
+
+#: What stands in a node's arguments for values that a replay computes.
+PARTS = (Node, Expr, Bool, Shape)
 
 
 def interp_node(node: Node, env: dict[str, Any]) -> Any:
@@ -35,8 +42,17 @@ def run_graph(graph: Graph, env: dict[str, Any]) -> Any:
 def run(nodes: Iterable[Node], output: Any, env: dict[str, Any], check_static: bool = True) -> Any:
     """Compute `nodes` in order and return `output` with values in place of nodes.
 
-    A value is dropped after its last use, as Python would drop it.
+    A value is dropped after its last use, as Python would drop it. Sizes in the arguments
+    are those that the parameters had on entry: the program may resize them.
     """
+    shapes = {name: value.shape for name, value in env.items() if isinstance(value, torch.Tensor)}
+    evaluate = Evaluation(shapes.__getitem__)
+
+    def value_of(part: Any) -> Any:
+        if isinstance(part, Node):
+            return values[part]
+        return torch.Size(map(value_of, part)) if isinstance(part, Shape) else part if isinstance(part, int) else evaluate(part)
+
     nodes = list(nodes)
     last_use = {i: n for n in nodes for i in n.inputs}
     kept: set[Node] = set()
@@ -53,13 +69,13 @@ def run(nodes: Iterable[Node], output: Any, env: dict[str, Any], check_static: b
             elif node.op == ambient.v_ambient:
                 value = state.enter(*node.args)
             else:
-                args, kwargs = map_tree(values.__getitem__, (node.args, node.kwargs), Node)
+                args, kwargs = map_tree(value_of, (node.args, node.kwargs), PARTS)
                 value = (node.op.fn or _rule(node.op))(*args, **kwargs)
             values[node] = value
             for i in node.inputs:
                 if last_use[i] is node and i not in kept:
                     values.pop(i, None)
-        return map_tree(values.__getitem__, output, Node)
+        return map_tree(value_of, output, PARTS)
 
 
 def _parameter(name: str, env: dict[str, Any]) -> Any:

@@ -127,10 +127,33 @@ def _power(a: Expr, b: Expr) -> Expr:
     return result
 
 
+class _Node:
+    """What PyTorch's own code finds behind a SymInt or SymBool (a SymNode, there): it may ask for the plain value."""
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    def guard_int(self, file: str, line: int) -> int:
+        return int(self._value)
+
+    def guard_bool(self, file: str, line: int) -> bool:
+        return bool(self._value)
+
+    expect_true = expect_size = guard_bool  # torch._check
+
+    def maybe_as_int(self) -> None:
+        return None
+
+    is_constant = is_nested_int = is_symbolic = lambda self: False
+    is_int = lambda self: type(self._value) is SymInt  # noqa: E731
+    is_bool = lambda self: type(self._value) is SymBool  # noqa: E731
+
+
 class _Symbolic:
     """What SymInt and SymBool share: they stand for a plain value wherever Python asks for one."""
 
     sizes: Sizes
+    node = property(_Node)
 
     def __copy__(self) -> Any:
         return self
@@ -307,15 +330,25 @@ class SymBool(_Symbolic, torch.SymBool):
         return then if self else other
 
 
+def read(size: int | SymInt) -> int | SymInt:
+    """A size that the program takes out of a shape."""
+    return size if type(size) is int or size.sizes.symbolic else size.sizes.integer(size)
+
+
+def items(shape: tuple) -> tuple:
+    """What a shape holds, without reading it."""
+    return tuple(tuple.__iter__(shape))
+
+
 class Size(tuple):
     """A shape with at least one SymInt in it; `torch.Size` to `isinstance`, since that class can't be subclassed.
 
-    Two shapes compare as one condition. `Size(items)` of plain ints is a torch.Size.
+    Two shapes compare as one condition. `Size(sizes)` of plain ints is a torch.Size.
     """
 
-    def __new__(cls, items: Iterable[int | SymInt] = ()) -> Any:
-        items = tuple(items)
-        return super().__new__(cls, items) if any(type(n) is SymInt for n in items) else torch.Size(items)
+    def __new__(cls, sizes: Iterable[int | SymInt] = ()) -> Any:
+        sizes = tuple(tuple.__iter__(sizes) if type(sizes) is Size else sizes)
+        return super().__new__(cls, sizes) if any(type(n) is SymInt for n in sizes) else torch.Size(sizes)
 
     @property
     def __class__(self) -> type:
@@ -344,21 +377,24 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         item = super().__getitem__(index)
-        return Size(item) if isinstance(index, slice) else item
+        return Size(item) if isinstance(index, slice) else read(item)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(read, super().__iter__())
 
     def __add__(self, other: Any) -> Any:
-        return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
+        return Size(items(self) + items(other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
-        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+        return Size(items(other) + items(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: int) -> Any:
-        return Size(tuple(self) * int(times))
+        return Size(items(self) * int(times))
 
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(repr, self))}])"
+        return f"torch.Size([{', '.join(map(repr, items(self)))}])"
 
 
 # -- for shape formulas: on ints they compute, on SymInts they build an expression ------------------

@@ -13,6 +13,7 @@ empty tensor on the meta device, so that code which bypasses dispatch fails, and
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable
@@ -25,9 +26,14 @@ from torch.overrides import TorchFunctionMode
 from . import ambient, watch
 from .analyses import RUNGS
 from .errors import DataDependentError, TraceError, UnbackedSizeError
+from .expressions import LONGEST, Bool, Expr, Shape, number, relation, symbols
+from .facts import Facts
+from .formulas import views
 from .guards import Guard, equal
 from .ir import Graph, Node, Op, input_sources, v_constant, v_dynamic_param, v_static_param
 from .looks import COUNT_FROM_SIZE, RANK_FROM_SIZE, function_name, is_data_dependent, look_kind, mutates
+from .shapes import Shapes
+from .sizes import Size, Sizes, SymBool, SymInt, items
 from .source import Cause, here
 from .tree import children, leaves, map_tree, rebuild
 
@@ -99,8 +105,15 @@ class Tracer(TorchFunctionMode):
         self.analysis = RUNGS[rung]
         self.graph, self.names, self.start, self.stop = graph, names or {}, start, stop
         self.guards: dict[str, Guard] = {}
+        self.hidden: dict[str, Guard] = {}  # what every trace needs and no listing repeats: ranks, an index's dtype
+        self.facts = Facts()
+        self.sizes = self.shapes = None
+        if self.analysis.remembers:
+            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer)
+            self.shapes = Shapes(self.sizes)
         self.seen: dict[str, set[Node]] = defaultdict(set)  # nodes that a walk of each kind has visited
         self.tensors: dict[Node, torch.Tensor] = {}  # of parameters
+        self._size_of: dict[str, torch.Size] = {}
         self.without_grad: dict[Node, bool] = {}  # of leaves: there was no gradient when the trace began
         self.constants: dict[int, Node] = {}
         self.running: list[torch.nn.Module] = []
@@ -113,6 +126,7 @@ class Tracer(TorchFunctionMode):
         node = self.graph.append(parameter(tensor, name))
         node.cause = self.start
         self.tensors[node] = tensor
+        self._size_of[name] = tensor.shape
         if tensor.is_leaf:
             self.without_grad[node] = tensor.grad is None
         self.analysis.begin(self, node)
@@ -130,16 +144,24 @@ class Tracer(TorchFunctionMode):
         """Compute one torch call on the real tensors; tell the analysis, or record it."""
         values: list[torch.Tensor] = []
 
-        def real(value: torch.Tensor) -> torch.Tensor:
-            values.append(value)
-            return self._real(value)
+        def real(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                values.append(value)
+                return self._real(value)
+            return hint(value)
 
-        real_args, real_kwargs = map_tree(real, (args, kwargs), torch.Tensor)
         name = function_name(func)
         kind = look_kind(func, args)
+        if name.startswith("sym_"):  # PyTorch's functions on sizes take ours as they are
+            return sum(leaves(args)) if name == "sym_sum" else func(*args, **kwargs)
+        if kind is not None or not self.analysis.symbolic:
+            args, kwargs = map_tree(_commit, (args, kwargs), SIZES)
+        real_args, real_kwargs = map_tree(real, (args, kwargs), (torch.Tensor, *SIZES))
         if kind is not None:
-            exact = len(args) == 1 and not kwargs
-            return self._look(kind, name, values, self._run(func, real_args, real_kwargs), exact)
+            result = self._run(func, real_args, real_kwargs)
+            if kind == "size" and self.sizes is not None and (node := self._traced(values[0])) is not None:
+                return self._sizes_of(node, name, values, args[1:], kwargs, result)
+            return self._look(kind, name, values, result, exact=len(args) == 1 and not kwargs)
         if name == "__iter__":
             self._run(func, real_args, real_kwargs)  # rank 0 raises
             return iter(self.call(torch.Tensor.unbind, args, kwargs))
@@ -152,10 +174,11 @@ class Tracer(TorchFunctionMode):
         parts = [leaf for leaf in leaves(result) if leaf is not None]
         if not any(isinstance(leaf, torch.Tensor) for leaf in parts):
             if not values and name not in _EFFECTS:
+                map_tree(_commit, (args, kwargs), SIZES)
                 return result  # a setting, a dtype: no tensor is involved
             if parts and values:
                 self._refuse_data(name, parts[0])
-        self._learn_structure(name, values)
+        self._learn_structure(name, values, args, kwargs)
         node = self._record(func, name, args, kwargs, values, result)
         node.unbacked |= is_data_dependent(name, real_args, real_kwargs)
         if node.mutates and (result is None or name == "__setitem__"):
@@ -171,15 +194,30 @@ class Tracer(TorchFunctionMode):
             self.swallowed = (error, self.here())
             raise
 
-    def _learn_structure(self, name: str, values: list[torch.Tensor]) -> None:
-        """A program sees how many results `x.split(2)` has: that is a look at a size."""
+    def _learn_structure(self, name: str, values: list[torch.Tensor], args: tuple, kwargs: dict) -> None:
+        """A program sees how many results `x.split(2)` has: that is a look at a size. And which dtype an index has
+        decides whether it selects by place or by data."""
         if name in COUNT_FROM_SIZE:
-            for value in values:
-                if type(value) is Variable:
-                    self._size_read(value.node, name)
+            traced = [node for v in values if (node := self._traced(v)) is not None]
+            for node in traced:
+                if self.sizes is None:
+                    self._size_read(node, name)
+                else:
+                    self._refuse_unbacked(node, name)
+                    self.shape_of(node)
+            if self.sizes is not None and traced:
+                given, named = self.shapes.arguments(*self.parts(args, kwargs))
+                with self.sizes.in_formula():
+                    count = views.pieces(name, *given, **named)
+                if count is not None:
+                    self.sizes.integer(count)
+        if name in ("__getitem__", "__setitem__") and self.analysis.guards_looks:
+            for index in leaves(args[1]):
+                for source in input_sources(index.node, self.seen["index"]) if type(index) is Variable else ():
+                    self._guard_metadata("dtype", source, index.node, self.hidden)
 
     def _record(self, func: Callable, name: str, args: tuple, kwargs: dict, values: list, result: Any) -> Node:
-        node_args, node_kwargs = map_tree(self._node, (args, kwargs), torch.Tensor)
+        node_args, node_kwargs = self.parts(args, kwargs)
         changes = mutates(name, kwargs)
         setter = changes and result is None
         node = Node(_op(functools.partial(_then_first, func) if setter else func, name, changes),
@@ -263,6 +301,76 @@ class Tracer(TorchFunctionMode):
             self._append(node)
         return node
 
+    def _traced(self, value: torch.Tensor) -> Node | None:
+        """The node of a traced value, or of a constant that the program has changed."""
+        node = value.node if type(value) is Variable else self.constants.get(id(value))
+        return None if node is not None and node.op == v_constant else node
+
+    def parts(self, *values: Any) -> Any:
+        """Arguments or outputs as the graph keeps them: nodes in place of tensors, expressions in place of sizes."""
+        return map_tree(self._part, values, (torch.Tensor, *SIZES))
+
+    def _part(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return self._node(value)
+        if not self.analysis.symbolic:
+            return _commit(value)
+        if type(value) is Size:
+            return Shape(map(self._part, items(value)))
+        inside = value.condition if type(value) is SymBool else value.expr if type(value) is SymInt else None
+        return value if inside is None else inside if inside.known else _commit(value)
+
+    # -- sizes -----------------------------------------------------------------------------------
+
+    def shape_of(self, node: Node) -> Any:
+        """The shape of a node's value, by the formulas. It follows from the ranks of all parameters behind it, too."""
+        for source in input_sources(node, self.seen["shape"]):
+            self._guard_metadata("rank", source, node, self.hidden)
+        return self.shapes.of(node)
+
+    def _sizes_of(self, node: Node, name: str, values: list, args: tuple, kwargs: dict, result: Any) -> Any:
+        """What a program gets that looks at sizes, under an analysis that remembers where they come from."""
+        self._refuse_unbacked(node, name)
+        shape = self.shape_of(node)
+        if name in ("shape", "size"):
+            dim = args[0] if args else kwargs.get("dim")
+            return shape if dim is None else shape[dim]
+        if name == "__len__":
+            return shape[0]
+        if name in ("numel", "nelement"):
+            return math.prod(shape)
+        for other in filter(None, map(self._traced, values)):
+            list(map(int, self.shape_of(other)))
+        self._look("dtype", name, values, result, exact=False)  # nbytes
+        return result
+
+    def pin(self, pairs: list[tuple[str, int]], why: str) -> None:
+        """Guard the sizes of these dimensions of parameters."""
+        for name, dim in pairs:
+            n = self._size_of[name][dim]
+            self.fact(relation("==", self.sizes.space.size(name, dim, n), number(n)), why)
+
+    def fact(self, condition: Bool, why: str) -> None:
+        """Guard a condition that holds, unless it follows from what is guarded already."""
+        if self.graph is not None and not self.finished and not self.facts.settled(condition):
+            if (node := self.shapes.computing) is not None:
+                why = f"the shape of {node.name} ({node.op}) depends on it"
+            self.facts.add(condition, (self.here(), why))
+
+    def _decide(self, condition: Bool) -> bool:
+        if not condition.known or condition.weight > LONGEST:
+            self.pin(symbols(condition), "a condition that no formula tells follows from it")
+        else:
+            self.analysis.decide(self, condition)
+        return condition.hint
+
+    def _integer(self, expr: Expr) -> int:
+        if not expr.known or expr.weight > LONGEST:
+            self.pin(symbols(expr), "a size that no formula tells follows from it")
+        else:
+            self.analysis.integer(self, expr)
+        return expr.hint
+
     # -- looks -----------------------------------------------------------------------------------
 
     def _look(self, kind: str, name: str, values: list[torch.Tensor], result: Any, exact: bool) -> Any:
@@ -275,12 +383,20 @@ class Tracer(TorchFunctionMode):
         return result
 
     def _size_read(self, node: Node, name: str) -> None:
+        """Something follows from the sizes of `node`, in a way that isn't told apart by dimension."""
+        self._refuse_unbacked(node, name)
+        if self.sizes is None:
+            self.analysis.size_read(self, node)
+            return
+        sources = input_sources(node)
+        self.pin([(s.name, d) for s in sources for d in range(len(s.params["size"]))], _why("layout", node, node))
+
+    def _refuse_unbacked(self, node: Node, name: str) -> None:
         if node.unbacked:
             raise UnbackedSizeError(
                 f"the program looks at a size that depends on data (`{name}` of {node.name or 'a value'}, {node.op})",
                 "keep the size inside tensor operations, choose one whose size doesn't depend on data (a mask "
                 "instead of a selection), or pass the size in as an argument", self.here())  # fmt: skip
-        self.analysis.size_read(self, node)
 
     def make_static(self, parameter: Node, read: Node | None) -> None:
         """Guard the parameter's whole shape, since the program read the size of `read` (None: on entry)."""
@@ -303,7 +419,9 @@ class Tracer(TorchFunctionMode):
             self.look_ambient("grad", "whether a result requires grad was looked at")
         for source in sources:
             self._guard_metadata(kind, source, node)
-        if kind == "layout" or (kind == "rank" and node.rank_varies):
+        if kind == "rank" and node.rank_varies and self.sizes is not None and not node.unbacked:
+            list(map(self._unknown_counts, self.shape_of(node)))  # a formula decides which sizes of a squeeze are 1
+        elif kind == "layout" or (kind == "rank" and node.rank_varies):
             self._size_read(node, name)  # strides, and the rank of a squeeze, follow from sizes
         if kind == "dtype":  # type promotion asks for the category, whether the rank is 0, and the defaults
             for source in input_sources(node, self.seen["rank"]):
@@ -318,7 +436,12 @@ class Tracer(TorchFunctionMode):
             subject, why = f"({node.name}.grad is None)", "its gradient was looked at"
             self.guard(equal(subject, result is None, "gradient", self.here(), why, (node.name,)))
 
-    def _guard_metadata(self, kind: str, source: Node, read: Node) -> None:
+    def _unknown_counts(self, size: Any) -> None:
+        if type(size) is SymInt and not size.expr.known:
+            int(size)
+
+    def _guard_metadata(self, kind: str, source: Node, read: Node, hidden: dict[str, Guard] | None = None) -> None:
+        """Guard what a parameter is, since `read` was looked at; `hidden`: among the guards that aren't listed."""
         tensor = self.tensors.get(source)
         for attribute in _CANONICAL[kind] if tensor is not None else ():
             if tensor.layout != torch.strided and attribute != "layout" and kind == "layout":
@@ -327,7 +450,11 @@ class Tracer(TorchFunctionMode):
             value = getattr(tensor, name)
             value = value() if attribute.endswith("()") else value
             why = _why(kind, source, read)
-            self.guard(equal(f"{source.name}.{attribute}", value, kind, self.here(), why, (source.name,)))
+            guard = equal(f"{source.name}.{attribute}", value, kind, self.here(), why, (source.name,))
+            if hidden is None:
+                self.guard(guard)
+            else:
+                hidden.setdefault(guard.code, guard)
 
     def guard(self, guard: Guard) -> None:
         """Keep a guard; of the same condition, the first cause."""
@@ -371,6 +498,23 @@ class Tracer(TorchFunctionMode):
     def leave_module(self, module: torch.nn.Module) -> None:
         while self.running and self.running.pop() is not module:
             pass  # a module whose forward raised left no sign
+
+
+SIZES = (torch.SymInt, torch.SymBool, Size)
+
+
+def hint(value: Any) -> Any:
+    """The plain value that a size, a condition on sizes or a shape has while tracing."""
+    if type(value) is Size:
+        return torch.Size(map(hint, items(value)))
+    return value.hint if type(value) in (SymInt, SymBool) else value
+
+
+def _commit(value: Any) -> Any:
+    """The same, with a guard that makes it so."""
+    if type(value) is Size:
+        return torch.Size(map(int, items(value)))
+    return int(value) if type(value) is SymInt else bool(value) if type(value) is SymBool else value
 
 
 _QUIET = {"__repr__", "__str__", "__format__", "__dir__"}  # printing a value while tracing decides nothing

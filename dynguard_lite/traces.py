@@ -15,13 +15,14 @@ from .errors import OutputError, TraceError
 from .guards import Guard, Guards, equal, structure
 from .interpreter import run_graph
 from .ir import Graph
+from .shapes import Shapes
 from .source import definition
-from .tracer import Tracer, Variable
+from .tracer import SIZES, Tracer, Variable, hint
 from .tree import map_paths, map_tree
 from .watch import watching
 
 
-def trace(fn: Callable, /, *args: Any, analysis: str = "whole_tensor", **kwargs: Any) -> Trace:
+def trace(fn: Callable, /, *args: Any, analysis: str = "symbolic", **kwargs: Any) -> Trace:
     """Run `fn(*args, **kwargs)` once, recording every torch call and what it commits us to.
 
     fn: a function, an `nn.Module` or any callable. Its tensor arguments, nested ones too
@@ -73,14 +74,15 @@ def _finish(fn: Callable, signature: inspect.Signature, tracer: Tracer, analysis
         raise TraceError("the program leaves the ambient state changed (grad mode, autocast or default dtype)",
                          "set it in a `with` block, or outside the traced program", tracer.start)  # fmt: skip
 
-    def check(path: str, value: Any) -> None:
+    def check(path: str, value: Any) -> Any:
         if not isinstance(value, (torch.Tensor, bool, int, float, complex, torch.Size, type(None))):
             raise OutputError(f"the program returns a {type(value).__name__} ({path})",
                               "return tensors, numbers, sizes and structures of them (tuples, lists, dicts, "
                               "dataclasses)", tracer.start)  # fmt: skip
+        return value
 
     map_paths(check, lambda path, value: None, result, "result")
-    tracer.graph.output = map_tree(tracer._node, result, torch.Tensor)
+    (tracer.graph.output,) = tracer.parts(result)
     if tracer.called:
         modules = list(tracer.called)
         flags = [m.training for m in modules]
@@ -89,12 +91,12 @@ def _finish(fn: Callable, signature: inspect.Signature, tracer: Tracer, analysis
         expected = repr(set(flags) if uniform else flags)
         tracer.guard(Guard(f"{subject} == {expected}", "ambient", subject, expected, tracer.start,
                            "the modules it runs were in this mode", saved={"_modules": modules}))  # fmt: skip
-    guards = tracer.guards.values()
+    guards = [*tracer.guards.values(), *tracer.facts.guards()]
     whole = {g.params for g in guards if g.kind == "shape"}
     guards = [g for g in guards if not (g.kind == "rank" and g.params in whole)]  # the shape's length is the rank
     tensors = {n.name: tracer.start for n in tracer.tensors}
-    output = map_tree(lambda v: v.tensor if type(v) is Variable else v, result, torch.Tensor)
-    return Trace(fn, analysis, tracer.graph, Guards(guards, signature, tensors), output)
+    output = map_tree(lambda v: v.tensor if type(v) is Variable else hint(v), result, (torch.Tensor, *SIZES))
+    return Trace(fn, analysis, tracer.graph, Guards(guards, signature, tensors, tracer.hidden.values()), output, tracer.shapes)
 
 
 class Trace:
@@ -104,8 +106,9 @@ class Trace:
     Calling it checks the guards, then replays.
     """
 
-    def __init__(self, fn: Callable, analysis: str, graph: Graph, guards: Guards, output: Any):
+    def __init__(self, fn: Callable, analysis: str, graph: Graph, guards: Guards, output: Any, shapes: Shapes | None = None):
         self.fn, self.analysis, self.graph, self.guards, self.output = fn, analysis, graph, guards, output
+        self.shapes = shapes  # the sizes of every value, as expressions, where the analysis remembers them
 
     def accepts(self, *args: Any, **kwargs: Any) -> bool:
         """Do the guards hold for these arguments? TypeError if the program doesn't take such arguments at all."""
@@ -131,8 +134,8 @@ class Trace:
         for guard in self.guards:
             if guard.kind in _STATUS:
                 for name in guard.params:
-                    dims = range(len(status[name])) if guard.dims is None else guard.dims
-                    for d in dims:
+                    whole = [(name, d) for d in range(len(status[name]))] if guard.dims is None else guard.dims
+                    for d in (d for n, d in whole if n == name):
                         if status[name][d] != "static":
                             status[name][d] = _STATUS[guard.kind]
         return {name: tuple(dims) for name, dims in status.items()}

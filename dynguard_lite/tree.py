@@ -15,7 +15,10 @@ from typing import Any
 import torch
 from torch.utils import _pytree  # the registry has no public name (torch 2.9 - 2.13)
 
+from .expressions import Shape
+
 _DICTS = (dict, OrderedDict, defaultdict)
+_WHOLE = (torch.Size, Shape)
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
@@ -28,12 +31,14 @@ def children(value: Any) -> list[tuple[str, Any]] | None:
         return [(f"[{i}]", v) for i, v in enumerate(value)]
     if kind in _DICTS:
         return [(f"[{k!r}]", v) for k, v in value.items()]
-    if kind is torch.Size or isinstance(value, (torch.Tensor, torch.nn.Module, type, str)) or callable(value):
+    if kind is torch.Size and any(type(n) is not int for n in value):  # it may hold SymInts
+        return [(f"[{i}]", v) for i, v in enumerate(value)]
+    if kind in _WHOLE or isinstance(value, (torch.Tensor, torch.nn.Module, type, str)) or callable(value):
         return None
     if kind is slice:
         return [(".start", value.start), (".stop", value.stop), (".step", value.step)]
     if isinstance(value, tuple):
-        return [(f"[{i}]", v) for i, v in enumerate(value)]
+        return [(f"[{i}]", v) for i, v in enumerate(tuple.__iter__(value))]
     if dataclasses.is_dataclass(value):
         return [(f".{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name)]
     if kind in _pytree.SUPPORTED_NODES:

@@ -20,6 +20,8 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.overrides import handle_torch_function
 
 from .errors import TraceError
+from .formulas.pointwise import broadcast_shapes
+from .sizes import Size, SymInt, items
 
 if TYPE_CHECKING:
     from .tracer import Tracer
@@ -75,6 +77,19 @@ def _dispatched(fn: Callable) -> Callable:
     return dispatched
 
 
+def _broadcast_shapes(original: Callable) -> Callable:
+    """`torch.broadcast_shapes` as an operation on sizes, where PyTorch's own compares them one by one."""
+
+    @functools.wraps(original)
+    def joined(*shapes: Any) -> Any:
+        shapes = [(s,) if isinstance(s, int) else s for s in shapes]
+        if current() is None or not any(type(n) is SymInt for s in shapes for n in items(s)):
+            return original(*shapes)
+        return Size(broadcast_shapes(*shapes))
+
+    return joined
+
+
 def _refuse(name: str, tracer: Tracer) -> None:
     raise TraceError(f"torch.{name} turns the random number generator's state into a Python value",
                      "use torch.manual_seed, which is recorded, or seed outside the traced program",
@@ -114,6 +129,7 @@ def watching(tracer: Tracer) -> Iterator[None]:
         for name in _REFUSED:
             tell = functools.partial(_refuse, name)
             stack.enter_context(mock.patch.object(torch, name, _watched(getattr(torch, name), tell)))
+        stack.enter_context(mock.patch.object(torch, "broadcast_shapes", _broadcast_shapes(torch.broadcast_shapes)))
         original = torch.autograd.Function.__dict__["apply"]
         stack.enter_context(mock.patch.object(torch.autograd.Function, "apply", classmethod(_function_apply(original))))
         stack.callback(register_module_forward_pre_hook(enter).remove)

@@ -68,10 +68,18 @@ def test_the_rank_of_a_squeeze_follows_from_sizes():
     assert t.accepts(torch.randn(1, 3)) and not t.accepts(torch.randn(2, 3))
 
 
-def test_the_number_of_pieces_follows_from_sizes():
-    for fn in (lambda x: x.split(2)[0], lambda x: torch.chunk(x, 2)[0], lambda x: next(iter(x)), lambda x: x.unbind()[0]):
-        t = dg.trace(fn, torch.randn(4))
-        assert t.accepts(torch.randn(4)) and not t.accepts(torch.randn(5))
+@pytest.mark.parametrize("analysis", dg.ANALYSES[1:])
+@pytest.mark.parametrize("split", [lambda x: x.split(2), lambda x: torch.chunk(x, 2), iter, torch.Tensor.unbind,
+                                   lambda x: x.split([1, len(x) - 1]) if len(x) > 1 else (x,)])  # fmt: skip
+def test_the_number_of_pieces_follows_from_sizes(split, analysis):
+    def count(n):
+        return len(list(split(torch.randn(n))))
+
+    t = dg.trace(lambda x: next(iter(split(x))), torch.randn(4), analysis=analysis)
+    for n in range(1, 9):
+        accepted = t.accepts(torch.randn(n))
+        assert not accepted or count(n) == count(4)
+        assert accepted or count(n) != count(4) or analysis != "symbolic"
 
 
 AMBIENT = {
