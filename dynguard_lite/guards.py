@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -168,9 +169,19 @@ class Guards:
         # structure first: what follows may index into it
         self._ordered = [*(g for g in self._guards if g.kind == "structure"), *self._first,
                          *(g for g in self._guards if g.kind != "structure")]  # fmt: skip
-        self._check = self._compile(" and ".join(f"({g.code})" for g in self._ordered) or "True")
-        self._leaves = self._compile(f"({''.join(n + ', ' for n in self.names)})")
-        self.bind: Callable[..., dict[str, Any]] = self._compile("locals()")
+
+    @functools.cached_property
+    def _check(self) -> Callable[..., Any]:
+        return self._compile(" and ".join(f"({g.code})" for g in self._ordered) or "True")
+
+    @functools.cached_property
+    def _leaves(self) -> Callable[..., tuple]:
+        return self._compile(f"({''.join(n + ', ' for n in self.names)})")
+
+    @functools.cached_property
+    def bind(self) -> Callable[..., dict[str, Any]]:
+        """The arguments of a call by name, as Python binds them for the program."""
+        return self._compile("locals()")
 
     def _compile(self, body: str) -> Callable:
         """A function of the program's own signature: Python binds the arguments, as for the program."""

@@ -108,6 +108,9 @@ class Shapes:
         """Every size of every input flows into every size of the result."""
         given = leaves([self._known[i] for i in node.inputs]) + leaves(self.arguments(node.args, node.kwargs))
         sources = [n.expr for n in given if type(n) is SymInt]
+        if node.rank_varies:  # and into its rank, which nothing computed from it could tell any more
+            for source in sources:
+                self.sizes.integer(self.sizes.wrap(source))
         make = self.sizes.space.unknown if sources else lambda sources, hint: number(hint)
         return Size(self.sizes.wrap(make(sources, n)) for n in node.shape)
 

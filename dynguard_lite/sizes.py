@@ -341,14 +341,13 @@ def items(shape: tuple) -> tuple:
 
 
 class Size(tuple):
-    """A shape with at least one SymInt in it; `torch.Size` to `isinstance`, since that class can't be subclassed.
+    """The shape of a traced value, of ints and SymInts; `torch.Size` to `isinstance`, since that class can't be subclassed.
 
-    Two shapes compare as one condition. `Size(sizes)` of plain ints is a torch.Size.
+    Two shapes compare as one condition.
     """
 
-    def __new__(cls, sizes: Iterable[int | SymInt] = ()) -> Any:
-        sizes = tuple(tuple.__iter__(sizes) if type(sizes) is Size else sizes)
-        return super().__new__(cls, sizes) if any(type(n) is SymInt for n in sizes) else torch.Size(sizes)
+    def __new__(cls, sizes: Iterable[int | SymInt] = ()) -> Size:
+        return super().__new__(cls, items(sizes) if type(sizes) is Size else sizes)
 
     @property
     def __class__(self) -> type:

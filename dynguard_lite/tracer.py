@@ -420,7 +420,7 @@ class Tracer(TorchFunctionMode):
         for source in sources:
             self._guard_metadata(kind, source, node)
         if kind == "rank" and node.rank_varies and self.sizes is not None and not node.unbacked:
-            list(map(self._unknown_counts, self.shape_of(node)))  # a formula decides which sizes of a squeeze are 1
+            self.shape_of(node)  # a formula decides which sizes of a squeeze are 1
         elif kind == "layout" or (kind == "rank" and node.rank_varies):
             self._size_read(node, name)  # strides, and the rank of a squeeze, follow from sizes
         if kind == "dtype":  # type promotion asks for the category, whether the rank is 0, and the defaults
@@ -435,10 +435,6 @@ class Tracer(TorchFunctionMode):
         if node in self.without_grad and self.without_grad[node] == (result is None) and self.analysis.guards_looks:
             subject, why = f"({node.name}.grad is None)", "its gradient was looked at"
             self.guard(equal(subject, result is None, "gradient", self.here(), why, (node.name,)))
-
-    def _unknown_counts(self, size: Any) -> None:
-        if type(size) is SymInt and not size.expr.known:
-            int(size)
 
     def _guard_metadata(self, kind: str, source: Node, read: Node, hidden: dict[str, Guard] | None = None) -> None:
         """Guard what a parameter is, since `read` was looked at; `hidden`: among the guards that aren't listed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from .interpreter import run_graph
 from .ir import Graph
 from .shapes import Shapes
 from .source import definition
+from .table import Table
 from .tracer import SIZES, Tracer, Variable, hint
 from .tree import map_paths, map_tree
 from .watch import watching
@@ -40,7 +40,7 @@ def trace(fn: Callable, /, *args: Any, analysis: str = "symbolic", **kwargs: Any
         raise TypeError(f"trace: fn must be callable, got {type(fn).__name__}")
     if analysis not in ANALYSES:
         raise ValueError(f"trace: analysis must be one of {', '.join(ANALYSES)}; got {analysis!r}")
-    signature = _signature(fn, args, kwargs)
+    signature = signature_of(fn, args, kwargs)
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     graph, start = Graph(), definition(fn)
@@ -140,17 +140,18 @@ class Trace:
                             status[name][d] = _STATUS[guard.kind]
         return {name: tuple(dims) for name, dims in status.items()}
 
-    def explain(self) -> Explanation:
+    def explain(self) -> Table:
         """A table: each guard, the line that caused it, and why. Prints as text; a notebook shows HTML."""
-        return Explanation([(g.code, str(g.cause), g.why) for g in self.guards])
+        return Table(("guard", "caused by", "why"), [(g.code, str(g.cause), g.why) for g in self.guards],
+                     "no guards: the program never looked at anything that could differ", prose=("why",))  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<Trace of {_title(self.fn)}: {len(self.graph)} nodes, {len(self.guards)} guards, {self.analysis}>"
+        return f"<Trace of {title(self.fn)}: {len(self.graph)} nodes, {len(self.guards)} guards, {self.analysis}>"
 
     def __str__(self) -> str:
         status = [f"  {name}: {', '.join(dims) or 'rank 0'}" for name, dims in self.status.items()]
         guards = [f"  {g.code}    # {g.cause}" for g in self.guards] or ["  none: any input is accepted"]
-        return "\n".join([f"trace of {_title(self.fn)}, analysis {self.analysis}", *status, "graph",
+        return "\n".join([f"trace of {title(self.fn)}, analysis {self.analysis}", *status, "graph",
                           *("  " + line for line in str(self.graph).splitlines()), "guards", *guards])  # fmt: skip
 
 
@@ -158,40 +159,12 @@ class Trace:
 _STATUS = {"shape": "static", "size": "static", "expression": "constrained"}
 
 
-class Explanation:
-    """The guards of a trace as rows `(guard, line, why)`."""
-
-    columns = ("guard", "caused by", "why")
-
-    def __init__(self, rows: list[tuple[str, str, str]]):
-        self.rows = rows
-
-    def __str__(self) -> str:
-        if not self.rows:
-            return "no guards: the program never looked at anything that could differ"
-        table = [self.columns, *self.rows]
-        widths = [max(len(row[i]) for row in table) for i in range(3)]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-        return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        if not self.rows:
-            return f"<p>{html.escape(str(self))}</p>"
-        cells = "".join(
-            f"<tr><td><code>{html.escape(a)}</code></td><td><code>{html.escape(b)}</code></td><td>{html.escape(c)}</td></tr>"
-            for a, b, c in self.rows
-        )
-        head = "".join(f"<th>{c}</th>" for c in self.columns)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>"
-
-
-def _title(fn: Callable) -> str:
+def title(fn: Callable) -> str:
+    """What to call a program in print."""
     return getattr(fn, "__name__", type(fn).__name__)
 
 
-def _signature(fn: Callable, args: tuple, kwargs: dict) -> inspect.Signature:
+def signature_of(fn: Callable, args: tuple, kwargs: dict) -> inspect.Signature:
     """The program's signature; for a built-in function that has none, one that fits the call."""
     try:
         return inspect.signature(fn.forward if isinstance(fn, torch.nn.Module) else fn)

@@ -70,7 +70,7 @@ def test_the_rank_of_a_squeeze_follows_from_sizes():
 
 @pytest.mark.parametrize("analysis", dg.ANALYSES[1:])
 @pytest.mark.parametrize("split", [lambda x: x.split(2), lambda x: torch.chunk(x, 2), iter, torch.Tensor.unbind,
-                                   lambda x: x.split([1, len(x) - 1]) if len(x) > 1 else (x,)])  # fmt: skip
+                                   lambda x: x.split([1, x.shape[0] - 1]) if x.shape[0] > 1 else (x,)])  # fmt: skip
 def test_the_number_of_pieces_follows_from_sizes(split, analysis):
     def count(n):
         return len(list(split(torch.randn(n))))
