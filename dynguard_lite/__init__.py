@@ -22,7 +22,8 @@ _MODULES = {
     "analyses": ("ANALYSES",),
     "guards": ("Guard",),
     "errors": ("TraceError", "DataDependentError", "UnbackedSizeError", "OutputError", "GuardFailure"),
-    "draw": ("draw", "Drawing"),
+    "draw": ("draw",),
+    "picture": ("Drawing",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_HOME)

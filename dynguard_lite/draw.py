@@ -1,116 +1,19 @@
-"""Diagrams: a graph as a picture, each dimension coloured and worded by its status.
-
-`draw` builds a small view (boxes, arrows, a list of guards) and writes it in Graphviz's
-language. The `graphviz-pure` wheel draws it, so that nothing has to be installed on the
-system; without it, `dot` does; without both, the text form stands in.
-"""
+"""Diagrams: a graph as a picture, each dimension coloured and worded by its status."""
 
 from __future__ import annotations
 
-import contextlib
-import html
-import os
-import shutil
-import sysconfig
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+import re
 from typing import Any
 
 from .ambient import v_ambient
+from .expressions import Bool, Expr, Shape, symbols
 from .ir import Graph, ancestors, call_text, node_names, short_repr
+from .picture import Box, Drawing, View, as_dot
+from .sizes import expr_of, items
 from .traces import Trace
+from .tree import leaves
 
-#: Fill of each status; text is black. The words in the cells say the same.
-PALETTE = {"dynamic": "#d6e8fa", "constrained": "#fdf3bf", "static": "#fbd9b5", "constant": "#e4e4e4",
-           "plain": "#ffffff", "fail": "#f9c6c6", "pass": "#d9f0d3"}  # fmt: skip
-_LEGEND = {
-    "dynamic": "dynamic: sizes may differ (dashed border)",
-    "constrained": "constrained: a guard bounds it",
-    "static": "static: one size only (solid border)",
-    "constant": "constant: the program holds it",
-}
 FOLD_ABOVE = 150  # nodes; a larger graph is drawn folded
-ADVICE = "For pictures: pip install graphviz graphviz-pure (or install Graphviz, so that `dot` is found)."
-
-
-@dataclass
-class Box:
-    """One node of the picture: a title, one (text, status) cell per dimension, and remarks."""
-
-    key: Any
-    title: str
-    cells: list[tuple[str, str]] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    status: str = "plain"
-    first: bool = False
-
-
-@dataclass
-class View:
-    """What a picture shows: boxes, arrows between their keys, guards as (text, verdict or "")."""
-
-    boxes: list[Box]
-    arrows: list[tuple[Any, Any]]
-    guards: list[tuple[str, str]] = field(default_factory=list)
-    note: str = ""
-
-
-class Drawing:
-    """A picture: `source` (Graphviz's language), `svg`, and `text`, the same in words. A notebook shows it."""
-
-    def __init__(self, source: str, text: str):
-        self.source, self.text = source, text
-
-    @property
-    def svg(self) -> str:
-        """The picture as SVG text. RuntimeError where nothing on this machine can draw it."""
-        return self._render("svg").decode()
-
-    def _render(self, form: str) -> bytes:
-        try:
-            import graphviz
-        except ImportError:
-            raise RuntimeError(f"The graphviz package is missing. {ADVICE}") from None
-        with _engine():
-            try:
-                return graphviz.Source(self.source).pipe(format=form, quiet=True)
-            except graphviz.ExecutableNotFound:
-                raise RuntimeError(f"Neither graphviz-pure nor dot is installed. {ADVICE}") from None
-
-    def save(self, path: str | os.PathLike) -> Path:
-        """Write the picture; the name's ending chooses the form: `.svg`, `.png` or `.dot`."""
-        path = Path(path)
-        if path.suffix not in (".svg", ".png", ".dot"):
-            raise ValueError(f"save: path must end in .svg, .png or .dot, got {str(path)!r}")
-        data = self.source.encode() if path.suffix == ".dot" else self._render(path.suffix[1:])
-        path.write_bytes(data)
-        return path
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        try:
-            return {"image/svg+xml": self.svg, "text/plain": self.text}
-        except RuntimeError as error:
-            return {"text/plain": f"{self.text}\n{error}"}
-
-
-@contextlib.contextmanager
-def _engine() -> Iterator[None]:
-    """The graphviz package calls the wheel's own program for as long as this lasts, wherever it was installed."""
-    from graphviz.backend import dot_command
-
-    name = "graphviz-pure" + (".exe" if os.name == "nt" else "")
-    beside = Path(sysconfig.get_path("scripts"), name)
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    before = dot_command.DOT_BINARY
-    dot_command.DOT_BINARY = Path(found) if found else before
-    try:
-        yield
-    finally:
-        dot_command.DOT_BINARY = before
 
 
 def draw(x: Any, *args: Any, direction: str = "TB", **kwargs: Any) -> Drawing:
@@ -128,7 +31,7 @@ def draw(x: Any, *args: Any, direction: str = "TB", **kwargs: Any) -> Drawing:
     elif args or kwargs:
         raise TypeError(f"draw: inputs are for a Trace, which has guards to check; got a {type(x).__name__}")
     elif isinstance(x, Graph):
-        view, text = _of_graph(x, {}), str(x)
+        view, text = _of_graph(x), str(x)
     else:
         node = x if hasattr(x, "inputs") else getattr(x, "node", None)
         if not all(hasattr(node, name) for name in ("op", "inputs", "params")):
@@ -136,8 +39,8 @@ def draw(x: Any, *args: Any, direction: str = "TB", **kwargs: Any) -> Drawing:
                             f"got {type(x).__name__}")  # fmt: skip
         graph = Graph()
         graph.nodes, graph.output = ancestors(node), node
-        view, text = _of_graph(graph, {}), _own_text(graph)
-    return Drawing(_dot(view, direction), text)
+        view, text = _of_graph(graph), _own_text(graph)
+    return Drawing(as_dot(view, direction), text)
 
 
 # -- what to show ------------------------------------------------------------------------------------
@@ -147,8 +50,11 @@ def _of_trace(trace: Trace, args: tuple, kwargs: dict) -> tuple[View, str]:
     checked = bool(args or kwargs)
     env = trace.guards.bind(*args, **kwargs) if checked else {}
     failing = trace.failing(*args, **kwargs) if checked else []
-    failed = {name for g in failing for name in g.params}
-    view = _of_graph(trace.graph, trace.status, failed)
+    cells = _Cells(trace, failing, {n: t.shape for n, t in _tensors(trace, args, kwargs).items()} if failing else {})
+    view = _of_graph(trace.graph, cells)
+    named = [f"{symbol} is {size}" for size, symbol in cells.names.items()]
+    view.notes += [", ".join(named[i : i + 4]) for i in range(0, min(len(named), 16), 4)]
+    view.notes += [f"... {len(named) - 16} more symbols"] if len(named) > 16 else []
     lines = []
     for guard in [*trace.guards, *(g for g in failing if g not in tuple(trace.guards))]:
         verdict = ("FAIL" if guard in failing else "PASS") if checked else ""
@@ -159,46 +65,134 @@ def _of_trace(trace: Trace, args: tuple, kwargs: dict) -> tuple[View, str]:
             difference = f"expected {guard.expected}, got {guard.got(env)}"
             view.guards.append((difference, verdict))
             lines.append(f"        {difference}")
-    return view, str(trace) + ("\nfor these inputs\n" + "\n".join(lines or ["  accepted"]) if checked else "")
+    return view, f"{trace}{cells.text()}" + ("\nfor these inputs\n" + "\n".join(lines or ["  accepted"]) if checked else "")
 
 
-def _of_graph(graph: Graph, status: dict[str, tuple[str, ...]], failed: Any = ()) -> View:
+def _tensors(trace: Trace, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """The inputs by parameter name, as far as they are tensors where the trace has them."""
+    try:
+        return {n: t for n, t in trace.guards.leaves(*args, **kwargs).items() if hasattr(t, "shape")}
+    except (LookupError, AttributeError, TypeError):
+        return {}
+
+
+class _Cells:
+    """What a trace knows of each dimension: (text, status).
+
+    Where the analysis remembers sizes, a dimension of a parameter is a symbol (`s0`) and one
+    of a result an expression over them; both take the words of the guard that bounds them.
+    """
+
+    def __init__(self, trace: Trace, failing: list, got: dict[str, Any]):
+        self.shapes, self.status, self.got = trace.shapes, trace.status, got
+        self.failed = {name for g in failing for name in g.params}
+        self.failed_dims = {pair for g in failing for pair in g.dims or () if g.kind in ("size", "expression")}
+        self.whole = {name for g in failing if g.kind == "shape" for name in g.params}
+        self.bounds = {g.subject: g for g in trace.guards if g.kind in ("size", "expression")}
+        self.names: dict[str, str] = {}
+        self._trace = trace
+        if self.shapes is not None:
+            sizes = (f"{n.name}.shape[{d}]" for n in trace.graph.parameters for d in range(len(n.params["size"])))
+            self.names = {size: f"s{i}" for i, size in enumerate(sizes)}
+
+    def short(self, text: str) -> str:
+        """`text` with symbols in place of the sizes of parameters."""
+        for size, symbol in self.names.items():
+            if size in text:
+                text = re.sub(rf"(?<![\w.\]]){re.escape(size)}", symbol, text)
+        return text
+
+    def of(self, node: Any) -> list[tuple[str, str]]:
+        if node.is_parameter:
+            return [self._parameter(node.name, d, n) for d, n in enumerate(node.params["size"])]
+        if self.shapes is None or node.op == v_ambient or node.op.name == "v_constant":
+            kind = "constant" if node.op.name == "v_constant" else "plain"
+            return [(f"={n}" if kind == "constant" else f"seen {n}", kind) for n in node.shape]
+        return [self._result(expr_of(n)) for n in items(self.shapes.of(node))]
+
+    def _parameter(self, name: str, d: int, n: int) -> tuple[str, str]:
+        status, now = self.status[name][d], self.got.get(name, ())
+        size = f"{name}.shape[{d}]"
+        text = f"={n}" if status == "static" else self.names.get(size, f"any (seen {n})")
+        if status == "constrained" and size in self.bounds:
+            text = self.short(self.bounds[size].code)
+        differs = name in self.whole and (len(now) != len(self.status[name]) or now[d] != n)
+        if differs or (name, d) in self.failed_dims:
+            return f"{text} FAIL" + (f", got {now[d]}" if d < len(now) else ""), "fail"
+        return text, status
+
+    def _result(self, expr: Expr) -> tuple[str, str]:
+        pairs = symbols(expr)
+        statuses = {self.status[name][d] for name, d in pairs}
+        guard = self.bounds.get(str(expr))
+        if statuses <= {"static"} or (guard is not None and " == " in guard.code):
+            return f"={expr.hint}", "static"
+        if not expr.known:
+            return f"seen {expr.hint}", "plain"
+        text = self.short(guard.code if guard is not None else str(expr))
+        return text, "constrained" if "constrained" in statuses else "dynamic"
+
+    def text(self) -> str:
+        """The cells of all results, as lines of the listing."""
+        if self.shapes is None:
+            return ""
+        shown = [n for n in self._trace.graph if n.shape is not None and n.op != v_ambient][:FOLD_ABOVE]
+        lines = [f"  {n.name}: {', '.join(text for text, _ in self.of(n)) or 'rank 0'}" for n in shown]
+        legend = [f"  {symbol} is {size}" for size, symbol in self.names.items()]
+        return "\n".join(["", "sizes", *legend, *lines])
+
+
+def _of_graph(graph: Graph, cells: _Cells | None = None) -> View:
     names = _names(graph)
-    returned: set[Any] = set()
-    _collect(graph.output, returned)
+    returned = {leaf for leaf in leaves(graph.output) if hasattr(leaf, "inputs")}
     static: dict[Any, bool] = {}  # does the whole value come from static parameters and constants only?
-    boxes = []
+    boxes, dotted = [], []
     for node in graph.nodes:
         op, name = str(node.op), names[node]
-        own = status.get(name) if op.endswith("_param") else None
-        inputs = [static[i] for i in node.inputs]
-        if op.endswith("_param"):
-            static[node] = all(s == "static" for s in own) if own else op == "v_static_param"
-        else:
-            static[node] = all(inputs)
-        kind = "constant" if op == "v_constant" else "static" if static[node] else "dynamic"
-        box = Box(node, f"{name}: {op}" if name else op, status=kind, first=op.endswith("_param") or kind == "constant")
+        parameter = op.endswith("_param")
         shape = getattr(node, "shape", node.params.get("size"))
+        if parameter:
+            static[node] = all(s == "static" for s in cells.status[name]) if cells else op == "v_static_param"
+        else:
+            static[node] = all(static[i] for i in node.inputs)
+        kind = "constant" if op == "v_constant" else "static" if static[node] else "dynamic"
+        box = Box(node, f"{name}: {op}" if name else op, status=kind, first=parameter or kind == "constant")
         if shape is not None:
-            kinds = own or (kind,) * len(shape)
-            # Of a result no rule says yet which of its sizes are free: only what was seen is certain.
-            free = "any (seen {})" if op.endswith("_param") else "seen {}"
-            box.cells = [(_words(n, k, free), k) for n, k in zip(shape, kinds, strict=False)] or [("rank 0", kind)]
-        if getattr(node, "mutates", False) and node.op != v_ambient:
-            box.remarks.append("in place")
-        if getattr(node, "unbacked", False):
-            box.remarks.append("size depends on data")
-        if node in returned:
-            box.remarks.append("returned")
-        if name in failed and op.endswith("_param"):
+            if cells is not None:
+                box.cells = cells.of(node)
+            else:
+                free = "any (seen {})" if parameter else "seen {}"
+                box.cells = [(f"={n}" if static[node] else free.format(n), kind) for n in shape]
+            if box.cells and cells is not None and cells.shapes is not None:
+                box.status = "constant" if kind == "constant" else "dynamic" if any(k != "static" for _, k in box.cells) else "static"
+            box.cells = box.cells or [("rank 0", kind)]
+        box.remarks = _remarks(node, returned, cells)
+        if cells is not None and parameter and name in cells.failed:
             box.remarks.append("FAIL")
         boxes.append(box)
-    view = View(boxes, [(i, node) for node in graph.nodes for i in _used(node)])
+        dotted += [(source, node) for source in _sizes_used(node, graph)]
+    view = View(boxes, [(i, node) for node in graph.nodes for i in _used(node)], dotted)
     return _folded(view, graph) if len(boxes) > FOLD_ABOVE else view
 
 
-def _words(n: Any, status: str, free: str) -> str:
-    return f"={n}" if status == "static" else free.format(n) if status == "dynamic" else str(n)
+def _remarks(node: Any, returned: set, cells: _Cells | None) -> list[str]:
+    used = [str(part) for part in leaves((getattr(node, "args", ()), getattr(node, "kwargs", {}))) if isinstance(part, (Expr, Bool, Shape))]
+    said = [f"given {cells.short(', '.join(used))}"] if used and cells else []
+    if node.op == v_ambient:
+        said.append("changes grad mode, autocast or default dtype")
+    elif getattr(node, "mutates", False):
+        said.append("in place")
+    if getattr(node, "unbacked", False):
+        said.append("size depends on data")
+    return [*said, "returned"] if node in returned else said
+
+
+def _sizes_used(node: Any, graph: Graph) -> list[Any]:
+    """The parameters whose sizes, as expressions, are among the node's arguments."""
+    parts = [p for p in leaves((getattr(node, "args", ()), getattr(node, "kwargs", {}))) if isinstance(p, (Expr, Bool, Shape))]
+    exprs = [e for p in parts for e in (p if isinstance(p, Shape) else (p,)) if not isinstance(e, int)]
+    named = {name for name, _ in symbols(*exprs)}
+    return [p for p in graph.parameters if p.name in named] if named else []
 
 
 def _used(node: Any) -> list[Any]:
@@ -214,14 +208,6 @@ def _used(node: Any) -> list[Any]:
         elif hasattr(value, "inputs") and value in node.inputs:
             found.append(value)
     return found + [i for i in node.inputs if i not in found]
-
-
-def _collect(output: Any, into: set[Any]) -> None:
-    if hasattr(output, "inputs"):
-        into.add(output)
-    elif isinstance(output, (tuple, list, dict)):
-        for part in output.values() if isinstance(output, dict) else output:
-            _collect(part, into)
 
 
 def _names(graph: Graph) -> dict[Any, str]:
@@ -268,60 +254,7 @@ def _folded(view: View, graph: Graph) -> View:
         status = "dynamic" if "dynamic" in kinds else "static"
         boxes.append(Box(key, title, [(f"{len(members)} nodes", "plain")], remarks, status))
     arrows = dict.fromkeys((where[a], where[b]) for a, b in view.arrows)
-    note = f"{len(view.boxes):,} nodes, folded {'by module' if scopes else 'in program order'}"
-    return View(boxes, [(a, b) for a, b in arrows if a != b], view.guards, note)
+    notes = [f"{len(view.boxes):,} nodes, folded {'by module' if scopes else 'in program order'}"]
+    return View(boxes, [(a, b) for a, b in arrows if a != b], [], view.guards, notes)
 
 
-# -- as Graphviz says it -------------------------------------------------------------------------------
-
-
-def _label(text: str, limit: int = 90) -> str:
-    """Escaped for an HTML label; ASCII only, since other signs are measured wrongly."""
-    text = text if len(text) <= limit else text[: limit - 3] + "..."
-    return html.escape(text.encode("ascii", "backslashreplace").decode())
-
-
-def _cell(text: str, status: str, span: int = 1, align: str = "center") -> str:
-    return f'<td bgcolor="{PALETTE[status]}" colspan="{span}" align="{align}">{_label(text)}</td>'
-
-
-def _table(box: Box) -> str:
-    span = max(len(box.cells), 1)
-    title = f"<b>{_label(box.title, 60)}</b>"
-    top = "fail" if "FAIL" in box.remarks else "plain"
-    rows = [f'<tr><td bgcolor="{PALETTE[top]}" colspan="{span}">{title}</td></tr>']
-    if box.cells:
-        rows.append(f"<tr>{''.join(_cell(text, status) for text, status in box.cells)}</tr>")
-    if box.remarks:
-        rows.append(f"<tr>{_cell(', '.join(box.remarks), 'fail' if 'FAIL' in box.remarks else 'plain', span)}</tr>")
-    style = ' style="dashed"' if box.status == "dynamic" else ""
-    return f'<<table border="2"{style} cellborder="1" cellspacing="0" cellpadding="4">{"".join(rows)}</table>>'
-
-
-def _dot(view: View, direction: str) -> str:
-    ids = {box.key: f"n{i}" for i, box in enumerate(view.boxes)}
-    lines = ["digraph {", f'  rankdir={direction}; bgcolor="#ffffff"; nodesep=0.3; ranksep=0.35',
-             '  node [shape=plain fontname="Helvetica" fontsize=11 fontcolor="#000000"]',
-             '  edge [arrowsize=0.7 color="#444444"]']  # fmt: skip
-    lines += [f"  {ids[box.key]} [label={_table(box)}]" for box in view.boxes]
-    first = [ids[box.key] for box in view.boxes if box.first and str(getattr(box.key, "op", "")) != "v_constant"]
-    if first:
-        lines.append(f"  {{rank=same; {'; '.join(first)}}}")
-    lines += [f"  {ids[a]} -> {ids[b]}" for a, b in view.arrows]
-    lines.append(f"  legend [label={_panel(view)}]")
-    lines += [f"  {ids[last.key]} -> legend [style=invis]" for last in view.boxes[-1:]]
-    return "\n".join([*lines, "}"])
-
-
-def _panel(view: View) -> str:
-    """Under the graph: what the colours mean, as far as they occur, and the guards."""
-    rows = [f"<tr>{_cell(view.note, 'plain', align='left')}</tr>"] if view.note else []
-    shown = {status for box in view.boxes for _, status in box.cells} | {box.status for box in view.boxes}
-    rows += [f"<tr>{_cell(words, status, align='left')}</tr>" for status, words in _LEGEND.items() if status in shown]
-    for text, verdict in view.guards[:20]:
-        fill = {"FAIL": "fail", "PASS": "pass", "": "plain"}[verdict]
-        rows.append(f"<tr>{_cell(text, fill, align='left')}</tr>")
-    if len(view.guards) > 20:
-        rows.append(f"<tr>{_cell(f'... {len(view.guards) - 20} more lines', 'plain')}</tr>")
-    rows = rows or [f"<tr>{_cell('nothing was recorded', 'plain')}</tr>"]
-    return f'<<table border="0" cellborder="1" cellspacing="0" cellpadding="3" color="#888888">{"".join(rows)}</table>>'

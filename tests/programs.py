@@ -80,7 +80,9 @@ def chunk(s, i, j, k, d): s.tensors.append(s.t(i).chunk(k + 1, _dim(s.t(i), d))[
 
 def squeeze(s, i, j, k, d):
     t = s.t(i).squeeze() if k % 2 else s.t(i).squeeze(_dim(s.t(i), d))
-    s.decide(t.dim())
+    if type(t) is torch.Tensor:  # not while it is traced: which sizes are 1 is the squeeze's own decision
+        s.decide([n == 1 for n in s.t(i).shape])
+    t.dim()
     s.tensors.append(t)
 
 

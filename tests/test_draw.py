@@ -12,7 +12,7 @@ from torch import nn
 
 import dynguard_lite as dg
 from dynguard_lite import draw as draw_function
-from dynguard_lite.draw import PALETTE
+from dynguard_lite.picture import PALETTE
 
 
 def branch(a, b):

@@ -76,6 +76,35 @@ def test_random_programs_are_never_answered_wrongly(program, seed):
     attack(program, seed)
 
 
+def test_the_attack_catches_blind():
+    """The same programs, the same oracle: an unsound analysis can't pass."""
+    caught = []
+
+    @settings(CHECKED, max_examples=100, derandomize=True)
+    @given(programs(), st.integers(0, 1000))
+    def run(program, seed):
+        caught.extend(Attack(program, seed, analyses=("blind",)).wrong)
+
+    run()
+    assert len(caught) > 20
+
+
+#: Programs that once went wrong here, each under what was wrong.
+ONCE_WRONG = {
+    "a plain shape compared with a traced one of another rank": Program(
+        ((0,),), [("zeros", 0, 0, 0, 0), ("binary", 0, 0, 0, 0), ("binary", 0, 0, 0, 0), ("same_shape", 1, 0, 0, 0)]),
+    "a convolution without input channels has no output channels": Program(
+        ((5, 5, 5),), [("softmax", 4, 3, 2, 3), ("conv", 7, 2, 4, 3), ("conv", 7, 2, 4, 3), ("read", 6, 4, 4, 0),
+                       ("conv", 7, 2, 4, 3), ("as_key", 7, 5, 4, 2)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONCE_WRONG)
+def test_what_once_went_wrong(name):
+    for seed in range(20):
+        attack(ONCE_WRONG[name], seed)
+
+
 @pytest.mark.slow
 @settings(CHECKED, max_examples=50_000)
 @given(programs(), st.integers(0, 10**6))

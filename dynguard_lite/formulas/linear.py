@@ -106,7 +106,8 @@ def conv(input: Shape, weight: Shape, bias: Shape | None = None, stride: Any = 1
         sizes: Shape = tuple(input[-d:])
     else:
         sizes = _windows(input[-d:], weight[2:], stride, 0 if padding == "valid" else padding, dilation)
-    return (*input[: len(input) - d - 1], weight[0], *sizes)
+    channels = weight[0] * sym_min(weight[1], 1)  # without input channels, PyTorch's result has none either
+    return (*input[: len(input) - d - 1], channels, *sizes)
 
 
 @formula("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
