@@ -90,7 +90,7 @@ class Compiled:
         self._misses["ran eagerly, the latest"] = refused = self._refusals(args, kwargs)
         self.stats.eager += 1
         if self.stats.eager == 1:
-            last = refused[-1]
+            last = next(row for row in refused if row[0] == refused[-1][0])
             warnings.warn(
                 f"{title(self.fn)} has {self.recompile_limit} traces (recompile_limit) and none accepts this call, so "
                 f"it runs eagerly from here on where none does; entry {last[0]} refused: {last[1]}, got {last[3]} "

@@ -189,9 +189,8 @@ def join(op: str, parts: Iterable[Expr]) -> Expr:
     flat: dict[Expr, None] = {}
     numbers: list[int] = []
     for part in parts:
-        inner = next(iter(part.terms), ())
-        nested = len(part.terms) == 1 and len(inner) == 1 and part.terms[inner] == 1 and inner[0].op == op
-        for p in inner[0].args if nested else (part,):
+        inner = _single(part)
+        for p in inner.args if inner is not None and inner.op == op else (part,):
             if p.value is None:
                 flat.setdefault(p)
             else:
@@ -200,10 +199,33 @@ def join(op: str, parts: Iterable[Expr]) -> Expr:
         n = _COMPUTE[op](*numbers, numbers[0])
         if not flat or (op == "broadcast" and n != 1):
             return number(n)  # the others are n or 1, or it doesn't broadcast
-        if op != "broadcast" and not (op == "max" and n <= 0 and all(low(p) >= n for p in flat)):
+        if op != "broadcast":
             flat.setdefault(number(n))
+    if op != "broadcast":
+        for p in tuple(flat):
+            if any(p is not q and (at_most(q, p) if op == "min" else at_most(p, q)) for q in flat):
+                del flat[p]
     args = tuple(flat)
     return args[0] if len(args) == 1 else next(e for e in args if e.value is None).space.call(op, args)
+
+
+def at_most(a: Expr, b: Expr) -> bool:
+    """Is a <= b whatever the sizes are, as far as that is easily seen?"""
+    if low(b - a) >= 0:
+        return True
+    for e, each, other in ((a, "max", b), (b, "min", a)):
+        atom = _single(e)
+        if atom is not None and atom.op in ("min", "max"):
+            pairs = [(p, other) if e is a else (other, p) for p in atom.args]
+            if (all if atom.op == each else any)(at_most(x, y) for x, y in pairs):
+                return True
+    return False
+
+
+def _single(e: Expr) -> Atom | None:
+    """The atom that the expression is, if it is one."""
+    ((m, c),) = e.terms.items() if len(e.terms) == 1 else (((), 0),)
+    return m[0] if c == 1 and len(m) == 1 else None
 
 
 def low(e: Expr) -> float:
@@ -339,7 +361,7 @@ def text(e: Expr, tight: bool = False) -> str:
     if not e.terms:
         return "0"
     parts: list[str] = []
-    for m, c in e.terms.items():
+    for m, c in sorted(e.terms.items(), key=lambda term: (term[1] < 0, not term[0])):  # n - 3, but 2 - n
         factors = [_atom_text(a, tight or c < 0 or abs(c) > 1 or len(m) > 1) for a in m]
         factors = factors if abs(c) == 1 and m else [str(abs(c)), *factors]
         sign = ("-" if c < 0 else "") if not parts else (" - " if c < 0 else " + ")

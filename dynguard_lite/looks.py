@@ -68,7 +68,7 @@ def function_name(fn: Callable) -> str:
         return target if name == "__get__" else f"set_{target}"
     if name == "apply" and isinstance(owner, type):  # a torch.autograd.Function of the reader's
         return owner.__name__
-    return name
+    return name.split(".")[0]  # an overload of a custom operator: `doubled.default`
 
 
 def is_data_dependent(name: str, args: tuple, kwargs: dict) -> bool:

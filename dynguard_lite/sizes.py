@@ -37,10 +37,13 @@ from .expressions import (
 
 class Sizes:
     """The sizes of one trace. `decide(condition)` and `integer(expression)` are the analysis's: each
-    commits the trace to a value, as a guard says, and returns it."""
+    commits the trace to a value, as a guard says, and returns it. `settled(condition)` is what the
+    guards so far say, None where they don't."""
 
-    def __init__(self, symbolic: bool, decide: Callable[[Bool], bool], integer: Callable[[Expr], int]):
+    def __init__(self, symbolic: bool, decide: Callable[[Bool], bool], integer: Callable[[Expr], int],
+                 settled: Callable[[Bool], bool | None]):  # fmt: skip
         self.space, self.symbolic, self._decide, self._integer = Space(), symbolic, decide, integer
+        self.settled = settled
 
     def integer(self, value: int | SymInt) -> int:
         return self._integer(value.expr) if type(value) is SymInt else value
@@ -422,6 +425,12 @@ def _broadcast(*sizes: int) -> int:
 broadcast = _joining("broadcast", _broadcast)
 sym_max = _joining("max", max)
 sym_min = _joining("min", min)
+
+
+def when(condition: bool | SymBool, size: Any) -> Any:
+    """`size` where the condition holds, else 0. No decision, unless the guards so far have taken it."""
+    known = condition.sizes.settled(condition.condition) if type(condition) is SymBool else condition
+    return size * condition if known is None else size if known else 0
 
 
 def ceildiv(a: Any, b: Any) -> Any:

@@ -109,7 +109,7 @@ class Tracer(TorchFunctionMode):
         self.facts = Facts()
         self.sizes = self.shapes = None
         if self.analysis.remembers:
-            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer)
+            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer, self.facts.settled)
             self.shapes = Shapes(self.sizes)
         self.seen: dict[str, set[Node]] = defaultdict(set)  # nodes that a walk of each kind has visited
         self.tensors: dict[Node, torch.Tensor] = {}  # of parameters
@@ -120,7 +120,8 @@ class Tracer(TorchFunctionMode):
         self.called: dict[torch.nn.Module, None] = {}
         self.swallowed: tuple[Exception, Cause] | None = None  # the last error that an operation raised
         self.state = self.entry_state = ambient.read()
-        self.finished = False
+        self.finished = False  # the program has returned
+        self.closed = False  # so has the tracer: the guards are what they are
 
     def parameter(self, name: str, tensor: torch.Tensor) -> Variable:
         node = self.graph.append(parameter(tensor, name))
@@ -352,7 +353,7 @@ class Tracer(TorchFunctionMode):
 
     def fact(self, condition: Bool, why: str) -> None:
         """Guard a condition that holds, unless it follows from what is guarded already."""
-        if self.graph is not None and not self.finished and not self.facts.settled(condition):
+        if self.graph is not None and not self.closed and not self.facts.settled(condition):
             if (node := self.shapes.computing) is not None:
                 why = f"the shape of {node.name} ({node.op}) depends on it"
             self.facts.add(condition, (self.here(), why))

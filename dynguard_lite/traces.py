@@ -91,6 +91,7 @@ def _finish(fn: Callable, signature: inspect.Signature, tracer: Tracer, analysis
         expected = repr(set(flags) if uniform else flags)
         tracer.guard(Guard(f"{subject} == {expected}", "ambient", subject, expected, tracer.start,
                            "the modules it runs were in this mode", saved={"_modules": modules}))  # fmt: skip
+    tracer.closed = True
     guards = [*tracer.guards.values(), *tracer.facts.guards()]
     whole = {g.params for g in guards if g.kind == "shape"}
     guards = [g for g in guards if not (g.kind == "rank" and g.params in whole)]  # the shape's length is the rank

@@ -78,6 +78,14 @@ def piece(s, i, j, k, d): s.tensors.append(s.t(i).split(k + 1, _dim(s.t(i), d))[
 def chunk(s, i, j, k, d): s.tensors.append(s.t(i).chunk(k + 1, _dim(s.t(i), d))[0])
 
 
+@torch.library.custom_op("dynguard_lite_tests::opaque", mutates_args=())
+def opaque_op(x: torch.Tensor) -> torch.Tensor:
+    return x.flatten()[: x.shape[-1] + 1].clone()
+
+
+def opaque(s, i, j, k, d): s.tensors.append(opaque_op(s.t(i)))  # no formula tells its size
+
+
 def squeeze(s, i, j, k, d):
     t = s.t(i).squeeze() if k % 2 else s.t(i).squeeze(_dim(s.t(i), d))
     if type(t) is torch.Tensor:  # not while it is traced: which sizes are 1 is the squeeze's own decision
@@ -128,12 +136,12 @@ def as_float(s, i, j, k, d): s.tensors.append(s.t(i) * s.decide(s.n(j) / 2))
 STATEMENTS = {f.__name__: f for f in (
     binary, scale, matmul, reduce, total, cat, stack, transpose, unsqueeze, flatten, rows, by_size, last_of, cut, cut_end,
     cut_by, every_other, pick, gather_rows, expand, zeros, arange, pad, repeat, in_place, write_slice, softmax, linear, conv,
-    pool, piece, chunk, squeeze, read, numel, add_size, times_size, half, rest, over, larger, smaller, python_max, branch,
+    pool, piece, chunk, opaque, squeeze, read, numel, add_size, times_size, half, rest, over, larger, smaller, python_max, branch,
     same_shape, either, truth, loop, as_key, as_text, as_float)}  # fmt: skip
 #: Twice as often: what makes programs interesting together.
 NAMES = [*STATEMENTS, "read", "read", "branch", "binary", "binary", "add_size", "by_size", "matmul", "cat"]
-#: Sizes come into these as plain ints, by Python's own rules, or they compare by themselves.
-FORCED = {"python_max"}
+#: Python's max compares by itself, and of an operator without a formula no size is known.
+FORCED = {"python_max", "opaque"}
 
 
 @dataclass
@@ -149,7 +157,7 @@ class Program:
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         s = self.state(*tensors)
-        return s.tensors[-3:], s.sizes[-3:]
+        return s.tensors[-3:], s.sizes[-3:], s.tensors[-1].shape[1:], s.tensors[len(s.tensors) // 2].shape
 
     def inputs(self, shapes: tuple | None = None) -> list[torch.Tensor]:
         generator = torch.Generator().manual_seed(1)

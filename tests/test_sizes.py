@@ -18,7 +18,7 @@ class Tracing:
 
     def __init__(self, **hints):
         self.facts = Facts()
-        self.sizes = Sizes(True, self.decide, self.integer)
+        self.sizes = Sizes(True, self.decide, self.integer, self.facts.settled)
         for name, hint in hints.items():
             setattr(self, name, self.sizes.wrap(self.sizes.space.size(name, 0, hint)))
 

@@ -14,6 +14,7 @@ then flows into every size of that result.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -53,8 +54,19 @@ def formula(*targets: Callable | str) -> Callable[[Formula], Formula]:
 
 def _packet(function: Any) -> Any:
     """Custom operators have one object for the call and others for their overloads: the name stands for all."""
-    name = getattr(function, "_qualname", None) or getattr(function, "_qualified_op_name", None)
-    return name.replace("::", ".") if isinstance(name, str) else function
+    if type(function).__name__ not in ("CustomOpDef", "OpOverload", "OpOverloadPacket"):
+        return function
+    return re.sub(r"<\w+\((?:op=')?([\w.:]+).*", r"\1", repr(function)).replace("::", ".")
+
+
+def _from_torch(function: Any) -> bool:
+    """Is it PyTorch's own? Another library's `relu`, or a reader's, need not be what the name says."""
+    packet = _packet(function)
+    if packet is not function:
+        return packet.startswith("aten.")
+    if isinstance(getattr(function, "__self__", None), type):  # a torch.autograd.Function's apply
+        return False
+    return (getattr(function, "__module__", None) or "torch").split(".")[0] == "torch"
 
 
 def plain_name(name: str) -> str:
@@ -68,7 +80,9 @@ def plain_name(name: str) -> str:
 def find(function: Callable, name: str) -> Formula | None:
     """The formula of a torch function, called `name`; None if there is none."""
     found = _by_function.get(_packet(function))
-    return found or _by_name.get(name) or _by_name.get(plain_name(name))
+    if found is None and _from_torch(function):
+        found = _by_name.get(name) or _by_name.get(plain_name(name))
+    return found
 
 
 def apply(rule: Formula, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..sizes import ceildiv, sym_max, sym_min
+from ..sizes import ceildiv, sym_max, sym_min, when
 from .pointwise import broadcast_shapes
 from .registry import formula
 
@@ -169,19 +169,18 @@ def rot90(input: Shape, k: int = 1, dims: Any = (0, 1)) -> Shape:
 def sliced(n: Any, index: slice) -> Any:
     """How many elements `index` takes out of n."""
     step = 1 if index.step is None else index.step
-    start = _clamped(n, 0 if index.start is None else index.start)
-    stop = n if index.stop is None else _clamped(n, index.stop)
-    if type(start) is int and start == 0:
-        return ceildiv(stop, step)
-    if index.stop is None and type(index.start) is int and index.start < 0:
-        return ceildiv(sym_min(n, -index.start), step)
-    if index.stop is None and index.start >= 0:  # n - min(start, n)
-        return ceildiv(sym_max(n - index.start, 0), step)
-    return ceildiv(sym_max(stop - start, 0), step)
+    start = 0 if index.start is None else index.start
+    if index.stop is None:  # of the last k, or of all but the first k, as many as there are
+        from_end = start < 0
+        left = sym_max(n - start - when(from_end, n), 0)
+        return ceildiv(left if from_end is False else sym_min(n, left), step)
+    stop = _clamped(n, index.stop)
+    return ceildiv(stop if type(start) is int and start == 0 else sym_max(stop - _clamped(n, start), 0), step)
 
 
 def _clamped(n: Any, bound: Any) -> Any:
-    return sym_min(bound, n) if bound >= 0 else sym_max(n + bound, 0)
+    """A bound of a slice as a place from 0 to n; negative, it counts from the end."""
+    return sym_min(sym_max(bound + when(bound < 0, n), 0), n)
 
 
 @formula("getitem")
