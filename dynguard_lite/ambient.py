@@ -28,7 +28,7 @@ class Ambient(NamedTuple):
     default_dtype: torch.dtype
 
     def __repr__(self) -> str:
-        on = [name for name in ("grad", "inference") if getattr(self, name)]
+        on = ["grad" if self.grad else "no grad", *(["inference"] if self.inference else [])]
         on += [f"autocast {device} {dtype}" for device, enabled, dtype in self.autocast if enabled]
         return f"<{', '.join([*on, str(self.default_dtype)])}>"
 

@@ -155,7 +155,7 @@ def _of_graph(graph: Graph, cells: _Cells | None = None) -> View:
             static[node] = all(s == "static" for s in cells.status[name]) if cells else op == "v_static_param"
         else:
             static[node] = all(static[i] for i in node.inputs)
-        kind = "constant" if op == "v_constant" else "static" if static[node] else "dynamic"
+        kind = "plain" if node.op == v_ambient else "constant" if op == "v_constant" else "static" if static[node] else "dynamic"
         box = Box(node, f"{name}: {op}" if name else op, status=kind, first=parameter or kind == "constant")
         if shape is not None:
             if cells is not None:
@@ -179,7 +179,7 @@ def _remarks(node: Any, returned: set, cells: _Cells | None) -> list[str]:
     used = [str(part) for part in leaves((getattr(node, "args", ()), getattr(node, "kwargs", {}))) if isinstance(part, (Expr, Bool, Shape))]
     said = [f"given {cells.short(', '.join(used))}"] if used and cells else []
     if node.op == v_ambient:
-        said.append("changes grad mode, autocast or default dtype")
+        said.append(f"from here: {node.args[0]!r}".replace("<", "").replace(">", ""))
     elif getattr(node, "mutates", False):
         said.append("in place")
     if getattr(node, "unbacked", False):

@@ -18,8 +18,10 @@ _ATTRIBUTES = {
     "device": "device is_cuda is_cpu is_meta is_mps is_xpu is_xla is_mtia is_maia is_hpu is_ipu is_vulkan "
     "is_ort get_device",
     "requires_grad": "requires_grad is_leaf grad_fn retains_grad is_inference",
-    "layout": "stride is_contiguous storage_offset layout is_sparse is_sparse_csr is_mkldnn is_nested is_conj is_neg "
-    "has_names names _is_view is_pinned is_shared",
+    "layout": "layout is_sparse is_sparse_csr is_mkldnn",
+    "nesting": "is_nested",
+    "conjugation": "is_conj is_neg",
+    "strides": "stride is_contiguous storage_offset has_names names _is_view is_pinned is_shared",
 }
 
 

@@ -390,7 +390,7 @@ class Tracer(TorchFunctionMode):
             self.analysis.size_read(self, node)
             return
         sources = input_sources(node)
-        self.pin([(s.name, d) for s in sources for d in range(len(s.params["size"]))], _why("layout", node, node))
+        self.pin([(s.name, d) for s in sources for d in range(len(s.params["size"]))], _why("strides", node, node))
 
     def _refuse_unbacked(self, node: Node, name: str) -> None:
         if node.unbacked:
@@ -422,7 +422,7 @@ class Tracer(TorchFunctionMode):
             self._guard_metadata(kind, source, node)
         if kind == "rank" and node.rank_varies and self.sizes is not None and not node.unbacked:
             self.shape_of(node)  # a formula decides which sizes of a squeeze are 1
-        elif kind == "layout" or (kind == "rank" and node.rank_varies):
+        elif kind == "strides" or (kind == "rank" and node.rank_varies):
             self._size_read(node, name)  # strides, and the rank of a squeeze, follow from sizes
         if kind == "dtype":  # type promotion asks for the category, whether the rank is 0, and the defaults
             for source in input_sources(node, self.seen["rank"]):
@@ -441,7 +441,7 @@ class Tracer(TorchFunctionMode):
         """Guard what a parameter is, since `read` was looked at; `hidden`: among the guards that aren't listed."""
         tensor = self.tensors.get(source)
         for attribute in _CANONICAL[kind] if tensor is not None else ():
-            if tensor.layout != torch.strided and attribute != "layout" and kind == "layout":
+            if tensor.layout != torch.strided and attribute != "layout" and kind == "strides":
                 continue  # a sparse tensor has no strides
             name = attribute.removesuffix("()")
             value = getattr(tensor, name)
@@ -522,7 +522,10 @@ _CANONICAL = {
     "dtype": ("dtype",),
     "device": ("device",),
     "requires_grad": ("requires_grad",),
-    "layout": ("layout", "stride()", "storage_offset()"),
+    "layout": ("layout",),
+    "nesting": ("is_nested",),
+    "conjugation": ("is_conj()", "is_neg()"),
+    "strides": ("layout", "stride()", "storage_offset()"),
 }
 _PLAIN = {"radd": "add", "rmul": "mul", "truediv": "div", "rtruediv": "rdiv", "itruediv": "idiv"}
 

@@ -67,6 +67,46 @@ def test_failing_guards_are_marked_with_expected_and_got(trace):
     assert any(w.startswith("PASS") for w in words(accepted)) and "FAIL" not in accepted.source + accepted.text
 
 
+def test_symbols_expressions_and_the_dimension_that_fails():
+    def product(A, B):
+        C = A @ B
+        if C.shape[0] > 2 and B.shape[1] == 5:
+            C = C.view(C.shape[0] * C.shape[1])
+        return C
+
+    t = dg.trace(product, torch.randn(3, 4), torch.randn(4, 5))
+    picture = dg.draw(t)
+    said = words(picture)
+    assert {"s0 > 2", "s1", "s2", "=5", "s0*s3", "given s0*s3, returned", "dotted arrow: a size, not a tensor"} <= set(said)
+    assert "s0 is A.shape[0], s1 is A.shape[1], s2 is B.shape[0], s3 is B.shape[1]" in said
+    assert fill_of(picture, "s0 > 2") == PALETTE["constrained"] and fill_of(picture, "s1") == PALETTE["dynamic"]
+    assert picture.source.count("[style=dotted]") == 2 and "  v2: s0 > 2, =5" in picture.text.splitlines()
+    refused = dg.draw(t, torch.randn(2, 4), torch.randn(4, 5))
+    assert fill_of(refused, "s0 > 2 FAIL, got 2") == PALETTE["fail"] and fill_of(refused, "=5") == PALETTE["static"]
+    whole = dg.draw(dg.trace(product, torch.randn(3, 4), torch.randn(4, 5), analysis="whole_tensor"), torch.randn(3, 7), torch.randn(7, 5))
+    assert {"=3", "=4 FAIL, got 7"} <= set(words(whole))
+
+
+def test_the_bound_of_an_expression_stands_in_its_cell():
+    def join(a, b):
+        c = torch.cat([a, b])
+        return c * 2 if c.shape[0] > 5 else c
+
+    said = words(dg.draw(dg.trace(join, torch.randn(4), torch.randn(3))))
+    assert {"s0", "s1", "s0 + s1 > 5"} <= set(said)
+    assert {"=4", "=3", "=7"} <= set(words(dg.draw(dg.trace(join, torch.randn(4), torch.randn(3), analysis="per_dimension"))))
+
+
+def test_a_change_of_the_ambient_state_is_marked():
+    def fn(x):
+        with torch.no_grad():
+            y = x * 2
+        return y
+
+    said = words(dg.draw(dg.trace(fn, torch.randn(2))))
+    assert "from here: no grad, torch.float32" in said and not any(w.startswith("static:") for w in said)
+
+
 def test_borders_are_dashed_where_the_value_is_dynamic(trace):
     source = dg.draw(trace).source.splitlines()
     lines = {line.split("<b>")[1].split("</b>")[0]: line for line in source if "<b>" in line}

@@ -96,7 +96,7 @@ def test_two_bounds_can_pin_a_size():
     assert guard.code == "a.shape[0] == 4" and guard.kind == "size" and guard.dims == (("a", 0),)
 
 
-@pytest.mark.parametrize("ops", itertools.product(["==", "!=", "<", "<=", ">", ">="], repeat=2), ids=" ".join)
+@pytest.mark.parametrize("ops", list(itertools.product(["==", "!=", "<", "<=", ">", ">="], repeat=2)), ids=" ".join)
 def test_guards_hold_exactly_where_the_decisions_come_out_the_same(ops):
     """Brute force over sizes and bounds: what is dropped must follow from what is kept."""
     fns = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
