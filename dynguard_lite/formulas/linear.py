@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
+
 from ..sizes import ceildiv, sym_min
-from .pointwise import broadcast_shapes, tensors
+from .pointwise import broadcast_shapes
+from .reductions import reduced
 from .registry import formula
 
 Shape = tuple
@@ -21,61 +24,43 @@ def matmul(input: Shape, other: Shape) -> Shape:
     return (*broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
 
 
-@formula("__rmatmul__")
-def rmatmul(input: Shape, other: Shape) -> Shape:
-    return matmul(other, input)
-
-
-@formula("dot", "vdot")
-def dot(input: Shape, other: Shape) -> Shape:
-    return ()
-
-
-@formula("inner")
-def inner(input: Shape, other: Shape) -> Shape:
-    return (*input[:-1], *other[:-1]) if input and other else (*input, *other)
-
-
-@formula("outer", "ger")
-def outer(input: Shape, other: Shape) -> Shape:
-    return (input[0], other[0])
-
-
-@formula("addmm", "addmv", "addr", "baddbmm", "addbmm")
-def add_product(input: Shape, a: Shape, b: Shape, **scales: Any) -> Shape | None:
-    if len(a) == len(b) == 1:  # addr
-        return (a[0], b[0])
-    return matmul(a, b) if len(a) == 2 else (a[0], a[1], b[2]) if len(input) == 3 or len(input) < 2 else (a[1], b[2])
-
-
-@formula("linear")
-def linear(input: Shape, weight: Shape, bias: Shape | None = None) -> Shape:
-    return (*input[:-1], *weight[:-1])
-
-
-@formula("bilinear")
-def bilinear(input1: Shape, input2: Shape, weight: Shape, bias: Shape | None = None) -> Shape:
-    return (*input1[:-1], weight[0])
-
-
-@formula("embedding")
-def embedding(input: Shape, weight: Shape, *args: Any, **kwargs: Any) -> Shape:
-    return (*input, weight[1])
-
-
-@formula("one_hot")
-def one_hot(input: Shape, num_classes: int = -1) -> Shape | None:
-    return (*input, num_classes) if num_classes != -1 else None
-
-
-@formula("scaled_dot_product_attention")
-def attention(query: Shape, key: Shape, value: Shape, *args: Any, **kwargs: Any) -> Shape:
-    return (*broadcast_shapes(query[:-2], key[:-2], value[:-2]), query[-2], value[-1])
+formula("__rmatmul__")(lambda input, other: matmul(other, input))
+formula("dot vdot")(lambda input, other: ())
+formula("inner")(lambda input, other: (*input[:-1], *other[:-1]) if input and other else (*input, *other))
+formula("outer ger")(lambda input, other: (input[0], other[0]))
+formula("addmm addmv addr baddbmm addbmm _addmm_activation")(
+    lambda input, a, b, **scales: (a[0], b[0]) if len(b) == 1 and len(a) == 1 else matmul(a, b)
+)
+formula("addbmm")(lambda input, batch1, batch2, **scales: (batch1[1], batch2[2]))
+formula("_scaled_mm _scaled_mm_v2 _sparse_mm")(lambda input, other, *args, **kwargs: matmul(input, other))
+formula("linear")(lambda input, weight, bias=None: (*input[:-1], *weight[:-1]))
+formula("bilinear")(lambda input1, input2, weight, bias=None: (*input1[:-1], weight[0]))
+formula("embedding")(lambda input, weight, *args, **kwargs: (*input, weight[1]))
+formula("one_hot")(lambda input, num_classes=-1: (*input, num_classes) if num_classes != -1 else None)
+formula("scaled_dot_product_attention")(
+    lambda query, key, value, *args, **kwargs: (
+        *broadcast_shapes(query[:-2], key[:-2], value[:-2]),
+        query[-2],
+        value[-1],
+    )
+)
 
 
 @formula("multi_head_attention_forward")
-def multi_head_attention(query: Shape, *args: Any, **kwargs: Any) -> tuple[Shape, None]:
-    return query, None
+def multi_head_attention(query: Shape, key: Shape, value: Shape, width: int, heads: int, *args: Any, need_weights: bool = True,
+                         average_attn_weights: bool = True, **kwargs: Any) -> tuple[Shape, Shape | None]:  # fmt: skip
+    bias_k, add_zero = args[2] if len(args) > 2 else None, args[4] if len(args) > 4 else False
+    source = key[0] + (bias_k is not None) + bool(add_zero)
+    each = () if average_attn_weights else (heads,)
+    return query, (*query[1:-1], *each, query[0], source) if need_weights else None
+
+
+formula("embedding_bag")(
+    lambda input, weight, offsets=None, *args, include_last_offset=False, **kwargs: (
+        input[0] if offsets is None else offsets[0] - include_last_offset,
+        weight[1],
+    )
+)
 
 
 def _each(value: Any, n: int) -> tuple:
@@ -119,40 +104,130 @@ def conv_transpose(input: Shape, weight: Shape, bias: Shape | None = None, strid
     return (*input[: len(input) - d - 1], weight[1] * groups, *sizes)
 
 
-def _pooling(d: int, names: str) -> None:
-    @formula(*names.split())
-    def pool(input: Shape, kernel_size: Any, stride: Any = None, padding: Any = 0, *rest: Any, **options: Any) -> Any:
-        average = options.pop("average", False)
-        dilation = options.get("dilation", rest[0] if rest and not average else 1)
-        ceil_mode = options.get("ceil_mode", rest[0] if rest and average else rest[1] if len(rest) > 1 else False)
-        stride = kernel_size if stride is None or stride == [] or stride == () else stride
-        shape = (*input[: len(input) - d], *_windows(input[-d:], kernel_size, stride, padding, 1 if average else dilation, ceil_mode))
-        indices = options.get("return_indices", rest[2] if len(rest) > 2 and not average else False)
-        return (shape, shape) if indices else shape
-
-    @formula(*(name.replace("max", "avg") for name in names.split()[:1]))
-    def average(*args: Any, **kwargs: Any) -> Any:
-        return pool(*args, average=True, **kwargs)
+def _windowed(input: Shape, d: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Shape:
+    stride = kernel if stride is None or stride == [] or stride == () else stride
+    return (*input[: len(input) - d], *_windows(input[-d:], kernel, stride, padding, dilation, ceil_mode))
 
 
-for _d in (1, 2, 3):
-    _pooling(_d, f"max_pool{_d}d")
+def _pools(d: int) -> None:
+    @formula(f"max_pool{d}d")
+    def largest(input: Shape, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+                return_indices: bool = False) -> Any:  # fmt: skip
+        shape = _windowed(input, d, kernel_size, stride, padding, dilation, ceil_mode)
+        return (shape, shape) if return_indices else shape
 
+    @formula(f"max_pool{d}d_with_indices")
+    def largest_with_indices(*args: Any, **kwargs: Any) -> Any:
+        return largest(*args, **{**kwargs, "return_indices": True})
 
-def _adaptive(d: int) -> None:
+    @formula(f"avg_pool{d}d")
+    def average(input: Shape, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, *args: Any,
+                **kwargs: Any) -> Shape:  # fmt: skip
+        return _windowed(input, d, kernel_size, stride, padding, 1, ceil_mode)
+
+    @formula(f"lp_pool{d}d")
+    def power(input: Shape, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Shape:
+        return _windowed(input, d, kernel_size, stride, 0, 1, ceil_mode)
+
     @formula(f"adaptive_avg_pool{d}d", f"adaptive_max_pool{d}d")
-    def pool(input: Shape, output_size: Any, return_indices: bool = False) -> Any:
+    def adaptive(input: Shape, output_size: Any, return_indices: bool = False) -> Any:
         sizes = (n if out is None else out for n, out in zip(input[-d:], _each(output_size, d), strict=True))
         shape = (*input[: len(input) - d], *sizes)
         return (shape, shape) if return_indices else shape
 
+    @formula(f"adaptive_max_pool{d}d_with_indices")
+    def adaptive_with_indices(input: Shape, output_size: Any, return_indices: bool = True) -> Any:
+        return adaptive(input, output_size, True)
+
+    @formula(f"fractional_max_pool{d}d")
+    def fractional(input: Shape, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+                   **kwargs: Any) -> Any:  # fmt: skip
+        if output_size is None:
+            output_size = [int(n * ratio) for n, ratio in zip(input[-d:], _each(output_ratio, d), strict=True)]
+        return adaptive(input, output_size, return_indices)
+
+    @formula(f"fractional_max_pool{d}d_with_indices")
+    def fractional_with_indices(*args: Any, **kwargs: Any) -> Any:
+        return fractional(*args, **{**kwargs, "return_indices": True})
+
+    @formula(f"max_unpool{d}d")
+    def unpool(
+        input: Shape, indices: Shape, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Shape:
+        stride = kernel_size if stride is None or stride == [] or stride == () else stride
+        k, s, p = (_each(v, d) for v in (kernel_size, stride, padding))
+        sizes = (
+            [(n - 1) * s[i] - 2 * p[i] + k[i] for i, n in enumerate(input[-d:])]
+            if output_size is None
+            else output_size[-d:]
+        )
+        return (*input[: len(input) - d], *sizes)
+
 
 for _d in (1, 2, 3):
-    _adaptive(_d)
+    _pools(_d)
 
 
-@formula("interpolate", "upsample")
-def interpolate(input: Shape, size: Any = None, scale_factor: Any = None, *args: Any, **kwargs: Any) -> Shape:
+formula("max_pool2d_with_indices_backward")(lambda grad, input, *args, **kwargs: input)
+formula("grid_sample grid_sampler_2d grid_sampler_3d")(lambda input, grid, *args, **kwargs: (*input[:2], *grid[1:-1]))
+
+
+@formula("pixel_shuffle")
+def pixel_shuffle(input: Shape, upscale_factor: int) -> Shape:
+    *rest, c, h, w = input
+    return (*rest, c // upscale_factor**2, h * upscale_factor, w * upscale_factor)
+
+
+@formula("pixel_unshuffle")
+def pixel_unshuffle(input: Shape, downscale_factor: int) -> Shape:
+    *rest, c, h, w = input
+    return (*rest, c * downscale_factor**2, h // downscale_factor, w // downscale_factor)
+
+
+@formula(torch.nn.functional.unfold)
+def blocks(input: Shape, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Shape:
+    sizes = _windows(input[-2:], kernel_size, stride, padding, dilation)
+    return (*input[:-3], input[-3] * math.prod(_each(kernel_size, 2)), math.prod(sizes))
+
+
+formula(torch.nn.functional.fold)(
+    lambda input, output_size, kernel_size, *args, **kwargs: (
+        *input[:-2],
+        input[-2] // math.prod(_each(kernel_size, 2)),
+        *_each(output_size, 2),
+    )
+)
+
+
+# -- norms, as PyTorch's own operators return them: with what the backward needs --------------------------
+
+
+@formula("native_layer_norm")
+def native_layer_norm(input: Shape, normalized_shape: Any, *args: Any, **kwargs: Any) -> tuple[Shape, Shape, Shape]:
+    kept = (*input[: len(input) - len(normalized_shape)], *(1,) * len(normalized_shape))
+    return input, kept, kept
+
+
+formula("native_group_norm")(lambda input, weight, bias, N, C, HxW, group, eps: (input, (N, group), (N, group)))
+
+
+@formula("native_batch_norm", "_native_batch_norm_legit")
+def native_batch_norm(input: Shape, weight: Any, bias: Any, *rest: Any, **kwargs: Any) -> tuple[Shape, ...]:
+    *_, training, _momentum, _eps = rest
+    kept = (input[1],) if training else (0,)
+    return input, kept, kept
+
+
+formula("_batch_norm_with_update")(lambda input, *args, **kwargs: (input, (input[1],), (input[1],), (0,)))
+
+
+@formula("interpolate", "upsample", "_upsample_bilinear2d_aa")
+def interpolate(input: Shape, size: Any = None, scale_factor: Any = None, *args: Any, output_size: Any = None,
+                scale_factors: Any = None, **kwargs: Any) -> Shape:  # fmt: skip
+    size, scale_factor = (
+        (output_size if size is None else size),
+        (scale_factors if scale_factor is None else scale_factor),
+    )
     d = len(input) - 2
     if size is not None:
         return (*input[:2], *_each(size, d))
@@ -169,24 +244,15 @@ def _whole(factor: Any) -> Any:
 @formula("cosine_similarity")
 def cosine_similarity(input: Shape, other: Shape, dim: int = 1, eps: float = 0.0) -> Shape:
     shape = broadcast_shapes(input, other)
-    dim = dim % len(shape)
-    return (*shape[:dim], *shape[dim + 1 :])
+    return reduced(shape, dim)
 
 
-@formula("cdist")
-def cdist(input: Shape, other: Shape, *args: Any, **kwargs: Any) -> Shape:
-    return (*broadcast_shapes(input[:-2], other[:-2]), input[-2], other[-2])
-
-
-@formula(*"""mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div
-soft_margin_loss""".split())
-def pointwise_loss(input: Shape, target: Shape, weight: Any = None, *args: Any, reduction: str = "mean", **kwargs: Any) -> Shape:
-    return broadcast_shapes(*tensors(input, target, weight)) if reduction == "none" else ()
-
-
-@formula("cross_entropy", "nll_loss")
-def class_loss(input: Shape, target: Shape, *args: Any, reduction: str = "mean", **kwargs: Any) -> Shape:
-    return (*input[:-1][:1], *input[2:]) if reduction == "none" else ()
+formula("cdist")(
+    lambda input, other, *args, **kwargs: (*broadcast_shapes(input[:-2], other[:-2]), input[-2], other[-2])
+)
+formula("pairwise_distance")(
+    lambda x1, x2, p=2.0, eps=1e-06, keepdim=False: reduced(broadcast_shapes(x1, x2), -1, keepdim)
+)
 
 
 @formula("diag")

@@ -25,22 +25,32 @@ _by_function: dict[Any, Formula] = {}
 
 _ALIASES = {"self": "input", "axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 #: Keywords that never change a shape.
-_IGNORED = {"dtype", "device", "layout", "requires_grad", "pin_memory", "memory_format", "out", "generator", "non_blocking"}
+_IGNORED = {
+    "dtype",
+    "device",
+    "layout",
+    "requires_grad",
+    "pin_memory",
+    "memory_format",
+    "out",
+    "generator",
+    "non_blocking",
+}
 
 
 def formula(*targets: Callable | str) -> Callable[[Formula], Formula]:
     """Decorator: this is the shape formula of the torch functions `targets`.
 
     A target is a function as a program calls it (`torch.cummax`, your own
-    `torch.library.custom_op`), or a plain name that covers all its spellings:
-    `"add"` is torch.add, Tensor.add, Tensor.add_ and the operator. A function's own
-    formula comes before one by name, and a later one replaces an earlier one.
+    `torch.library.custom_op`), or plain names, each of which covers all spellings:
+    `"add mul"` is torch.add, Tensor.add, Tensor.add_, the operator, and the same of mul. A
+    function's own formula comes before one by name, and a later one replaces an earlier one.
     """
 
     def register(fn: Formula) -> Formula:
         for target in targets:
             if isinstance(target, str):
-                _by_name[target] = fn
+                _by_name.update(dict.fromkeys(target.split(), fn))
             elif callable(target):
                 _by_function[_packet(target)] = fn
             else:
@@ -70,18 +80,19 @@ def _from_torch(function: Any) -> bool:
 
 
 def plain_name(name: str) -> str:
-    """`add` for `__radd__`, `__iadd__`, `add_` and `add`."""
+    """`add` for `__radd__`, `__iadd__` and `add_`; `view` for `view_copy`, `i0` for `special_i0`."""
     if name.startswith("__") and name.endswith("__"):
         name = name.strip("_")
         return name[1:] if name[:1] in "ri" and name[1:] in _by_name else name
-    return name[:-1] if name.endswith("_") and not name.startswith("_") else name
+    name = name[:-1] if name.endswith("_") and not name.startswith("_") else name
+    return name.removesuffix("_copy").removeprefix("special_")
 
 
 def find(function: Callable, name: str) -> Formula | None:
     """The formula of a torch function, called `name`; None if there is none."""
     found = _by_function.get(_packet(function))
     if found is None and _from_torch(function):
-        found = _by_name.get(name) or _by_name.get(plain_name(name))
+        found = _by_name.get(name) or _by_name.get(plain_name(name)) or _by_name.get(name[:8] + "*")  # special_*
     return found
 
 

@@ -32,7 +32,10 @@ def _inferred(total: Any, size: tuple) -> Shape:
     """`size`, with what `total` leaves in place of a -1."""
     if not any(type(n) is int and n == -1 for n in size):
         return tuple(size)
-    return tuple(total // math.prod(n for n in size if not (type(n) is int and n == -1)) if type(n) is int and n == -1 else n for n in size)
+    return tuple(
+        total // math.prod(n for n in size if not (type(n) is int and n == -1)) if type(n) is int and n == -1 else n
+        for n in size
+    )
 
 
 @formula("view", "reshape")
@@ -41,9 +44,7 @@ def view(input: Shape, *size: Any, shape: Any = None) -> Shape | None:
     return None if size and isinstance(size[0], torch.dtype) else _inferred(math.prod(input), size)
 
 
-@formula("view_as", "reshape_as", "expand_as", "resize_as")
-def like_other(input: Shape, other: Shape) -> Shape:
-    return other
+formula("view_as reshape_as expand_as resize_as")(lambda input, other: other)
 
 
 @formula("flatten")
@@ -54,19 +55,9 @@ def flatten(input: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
     return (*input[:a], math.prod(input[a : b + 1]), *input[b + 1 :])
 
 
-@formula("ravel")
-def ravel(input: Shape) -> Shape:
-    return (math.prod(input),)
-
-
-@formula("unflatten")
-def unflatten(input: Shape, dim: int, sizes: tuple) -> Shape:
-    return _put(input, dim, *_inferred(input[dim], tuple(sizes)))
-
-
-@formula("permute")
-def permute(input: Shape, *dims: Any, **named: Any) -> Shape:
-    return tuple(input[d] for d in (_given(dims) if dims else named["dims"]))
+formula("ravel")(lambda input: (math.prod(input),))
+formula("unflatten")(lambda input, dim, sizes: _put(input, dim, *_inferred(input[dim], tuple(sizes))))
+formula("permute")(lambda input, *dims, **named: tuple((input[d] for d in (_given(dims) if dims else named["dims"]))))
 
 
 @formula("transpose", "swapaxes", "swapdims")
@@ -78,20 +69,16 @@ def transpose(input: Shape, dim0: int = 0, dim1: int = 1, axis0: int | None = No
     return tuple(sizes)
 
 
-@formula("t", "T", "H")
-def reverse(input: Shape) -> Shape:
-    return tuple(input)[::-1]
-
-
-@formula("mT", "mH", "adjoint")
-def matrix_transpose(input: Shape) -> Shape:
-    return (*input[:-2], input[-1], input[-2])
+formula("t T H")(lambda input: tuple(input)[::-1])
+formula("mT mH adjoint")(lambda input: (*input[:-2], input[-1], input[-2]))
 
 
 @formula("movedim", "moveaxis")
 def movedim(input: Shape, source: Any, destination: Any) -> Shape:
     rank = len(input)
-    source, destination = ([d % rank for d in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination))
+    source, destination = (
+        [d % rank for d in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination)
+    )
     sizes: list[Any] = [None] * rank
     for s, d in zip(source, destination, strict=True):
         sizes[d] = input[s]
@@ -128,14 +115,8 @@ def repeat(input: Shape, *sizes: Any, **named: Any) -> Shape:
     return tuple(n * k for n, k in zip(input, sizes, strict=True))
 
 
-@formula("narrow")
-def narrow(input: Shape, dim: int, start: Any, length: Any) -> Shape:
-    return _put(input, dim, length)
-
-
-@formula("select")
-def select(input: Shape, dim: int, index: Any) -> Shape:
-    return _put(input, dim)
+formula("narrow")(lambda input, dim, start, length: _put(input, dim, length))
+formula("select")(lambda input, dim, index: _put(input, dim))
 
 
 @formula("diagonal")
@@ -145,12 +126,14 @@ def diagonal(input: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Sha
     return (*rest, sym_max(sym_min(input[a] + min(offset, 0), input[b] - max(offset, 0)), 0))
 
 
-@formula("unfold")
-def unfold(input: Shape, dimension: int, size: int, step: int) -> Shape:
-    return (*_put(input, dimension, (input[dimension] - size) // step + 1), size) if input else (size,)
+formula("unfold")(
+    lambda input, dimension, size, step: (
+        (*_put(input, dimension, (input[dimension] - size) // step + 1), size) if input else (size,)
+    )
+)
 
 
-@formula("pad")
+@formula("pad", "constant_pad_nd")
 def pad(input: Shape, pad: Any, *args: Any, **kwargs: Any) -> Shape:
     sizes = list(input)
     for i in range(len(pad) // 2):
@@ -158,9 +141,7 @@ def pad(input: Shape, pad: Any, *args: Any, **kwargs: Any) -> Shape:
     return tuple(sizes)
 
 
-@formula("rot90")
-def rot90(input: Shape, k: int = 1, dims: Any = (0, 1)) -> Shape:
-    return transpose(input, *dims) if k % 2 else input
+formula("rot90")(lambda input, k=1, dims=(0, 1): transpose(input, *dims) if k % 2 else input)
 
 
 # -- indexing ------------------------------------------------------------------------------------------
@@ -219,23 +200,15 @@ def getitem(input: Shape, index: Any) -> Shape | None:
     return (*shape[:at], *joined, *shape[at:])
 
 
-@formula("index_select")
-def index_select(input: Shape, dim: int, index: Shape) -> Shape:
-    return _put(input, dim, index[0] if index else 1) if input else ()
-
-
-@formula("gather")
-def gather(input: Shape, dim: int, index: Shape, **kwargs: Any) -> Shape:
-    return index
-
-
-@formula("take")
-def take(input: Shape, index: Shape) -> Shape:
-    return index
+formula("index_select")(lambda input, dim, index: _put(input, dim, index[0] if index else 1) if input else ())
+formula("gather")(lambda input, dim, index, **kwargs: index)
+formula("take")(lambda input, index: index)
 
 
 @formula("repeat_interleave")
-def repeat_interleave(input: Shape, repeats: Any = None, dim: int | None = None, output_size: Any = None) -> Shape | None:
+def repeat_interleave(
+    input: Shape, repeats: Any = None, dim: int | None = None, output_size: Any = None
+) -> Shape | None:
     if output_size is None and not isinstance(repeats, int):
         return None
     input = input if dim is not None else (math.prod(input),)
@@ -247,7 +220,9 @@ def repeat_interleave(input: Shape, repeats: Any = None, dim: int | None = None,
 
 @formula("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0) -> Shape:
-    shapes = [s for s in tensors if not (len(s) == 1 and type(s[0]) is int and s[0] == 0)]  # legacy: an empty vector fits anywhere
+    shapes = [
+        s for s in tensors if not (len(s) == 1 and type(s[0]) is int and s[0] == 0)
+    ]  # legacy: an empty vector fits anywhere
     if not shapes:
         return (0,)
     if len({len(s) for s in shapes}) > 1:
@@ -255,9 +230,13 @@ def cat(tensors: Any, dim: int = 0) -> Shape:
     return _put(shapes[0], dim, sum(s[dim] for s in shapes))
 
 
-@formula("stack")
-def stack(tensors: Any, dim: int = 0) -> Shape:
-    return (*unsqueeze(tensors[0], dim)[: dim % (len(tensors[0]) + 1)], len(tensors), *tensors[0][dim % (len(tensors[0]) + 1) :])
+formula("stack")(
+    lambda tensors, dim=0: (
+        *unsqueeze(tensors[0], dim)[: dim % (len(tensors[0]) + 1)],
+        len(tensors),
+        *tensors[0][dim % (len(tensors[0]) + 1) :],
+    )
+)
 
 
 def _at_least(shape: Shape, rank: int) -> Shape:
@@ -272,9 +251,7 @@ def hstack(tensors: Any) -> Shape:
     return cat(shapes, 0 if len(shapes[0]) == 1 else 1)
 
 
-@formula("vstack", "row_stack")
-def vstack(tensors: Any) -> Shape:
-    return cat([_at_least(s, 2) for s in tensors], 0)
+formula("vstack row_stack")(lambda tensors: cat([_at_least(s, 2) for s in tensors], 0))
 
 
 def pieces(name: str, input: Shape, *args: Any, **kwargs: Any) -> Any:
@@ -302,7 +279,9 @@ def _chunks(n: int, chunks: int) -> range:
 
 
 @formula("split", "unsafe_split", "split_with_sizes")
-def split(tensor: Shape, split_size: Any = None, dim: int = 0, split_size_or_sections: Any = None, split_sizes: Any = None) -> list[Shape]:
+def split(
+    tensor: Shape, split_size: Any = None, dim: int = 0, split_size_or_sections: Any = None, split_sizes: Any = None
+) -> list[Shape]:
     how = next(v for v in (split_size, split_size_or_sections, split_sizes) if v is not None)
     if not isinstance(how, int):
         return [_put(tensor, dim, n) for n in how]
@@ -322,7 +301,9 @@ def chunk(input: Shape, chunks: int, dim: int = 0) -> list[Shape]:
 
 
 @formula("tensor_split")
-def tensor_split(input: Shape, indices_or_sections: Any = None, dim: int = 0, indices: Any = None, sections: Any = None) -> list[Shape] | None:
+def tensor_split(
+    input: Shape, indices_or_sections: Any = None, dim: int = 0, indices: Any = None, sections: Any = None
+) -> list[Shape] | None:
     how = next(v for v in (indices_or_sections, indices, sections) if v is not None)
     if isinstance(how, torch.Size):
         return None
@@ -333,37 +314,98 @@ def tensor_split(input: Shape, indices_or_sections: Any = None, dim: int = 0, in
     return [_put(input, dim, sliced(n, slice(a, b))) for a, b in zip(bounds, bounds[1:], strict=False)]
 
 
-@formula("unbind")
-def unbind(input: Shape, dim: int = 0) -> list[Shape]:
-    return [_put(input, dim)] * int(input[dim])
+formula("unbind")(lambda input, dim=0: [_put(input, dim)] * int(input[dim]))
+
+
+def _split_at(name: str, pick: Any) -> None:
+    @formula(name)
+    def split_named(input: Shape, how: Any = None, **named: Any) -> Any:
+        return tensor_split(input, how if how is not None else next(iter(named.values())), pick(input))
+
+
+_split_at("hsplit", lambda shape: 0 if len(shape) == 1 else 1)
+_split_at("vsplit", lambda shape: 0)
+_split_at("dsplit", lambda shape: 2)
+
+
+formula("dstack")(lambda tensors: cat([_at_least(s, 3) for s in tensors], 2))
+formula("column_stack")(lambda tensors: cat([s if len(s) > 1 else (*s, 1) if s else (1, 1) for s in tensors], 1))
+
+
+def _at_least_nd(rank: int) -> None:
+    @formula(f"atleast_{rank}d")
+    def atleast(*tensors: Any) -> Any:
+        several = len(tensors) > 1 or (tensors and tensors[0] and isinstance(tensors[0][0], tuple))
+        shapes = tensors if len(tensors) > 1 else tensors[0] if several else tensors
+        made = tuple(_at_least(s, rank) for s in shapes)
+        return made if several else made[0]
+
+
+for _rank in (1, 2, 3):
+    _at_least_nd(_rank)
+
+
+@formula("block_diag")
+def block_diag(*tensors: Any) -> Shape:
+    shapes = [
+        _at_least(s, 2)
+        for s in (tensors[0] if len(tensors) == 1 and tensors[0] and isinstance(tensors[0][0], tuple) else tensors)
+    ]
+    return sum(s[0] for s in shapes), sum(s[1] for s in shapes)
+
+
+@formula("diag_embed")
+def diag_embed(input: Shape, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Shape:
+    rank, n = len(input) + 1, input[-1] + abs(offset)
+    rest = iter(input[:-1])
+    return tuple(n if d in (dim1 % rank, dim2 % rank) else next(rest) for d in range(rank))
+
+
+formula("diagflat")(lambda input, offset=0: (math.prod(input) + abs(offset),) * 2)
+formula("slice")(
+    lambda input, dim=0, start=None, end=None, step=1: _put(input, dim, sliced(input[dim], slice(start, end, step)))
+)
+formula("_unsafe_masked_index")(
+    lambda input, mask, indices, fill: getitem(input, tuple((slice(None) if i is None else i for i in indices)))
+)
+
+
+@formula("sum_to_size", "resize", "empty_permuted", "empty_strided", "as_strided")
+def sized(*args: Any, size: Any = None, **named: Any) -> Shape:
+    """The size is an argument: the first that isn't a tensor."""
+    rest = args[1:] if args and isinstance(args[0], torch.Size) and (len(args) > 1 or size is not None) else args
+    return tuple(size) if size is not None else _given(tuple(rest)) if isinstance(rest[0], int) else tuple(rest[0])
+
+
+formula("nonzero_static")(lambda input, *, size, fill_value=-1: (size, len(input)))
+formula("unravel_index")(lambda indices, shape: (indices,) * (1 if isinstance(shape, int) else len(shape)))
+
+
+@formula("tril_indices")
+def triangle(row: Any, col: Any, offset: int = 0, **named: Any) -> Shape:
+    """The lower triangle, counted row by row, which takes a number for the rows."""
+    return (2, sum(sym_min(max(i + offset + 1, 0), col) for i in range(int(row))))
+
+
+formula("triu_indices")(lambda row, col, offset=0, **named: (2, row * col - triangle(row, col, offset - 1)[1]))
 
 
 # -- factories -------------------------------------------------------------------------------------------
 
 
-@formula("zeros", "ones", "empty", "rand", "randn")
-def filled(*size: Any, **named: Any) -> Shape:
-    return _given(size) if size else tuple(named["size"])
-
-
-@formula("full")
-def full(size: Any, fill_value: Any = None, **named: Any) -> Shape:
-    return tuple(size)
-
-
-@formula("new_zeros", "new_ones", "new_empty")
-def new_filled(input: Shape, *size: Any, **named: Any) -> Shape:
-    return _given(size) if size else tuple(named["size"])
-
-
-@formula("new_full")
-def new_full(input: Shape, size: Any, fill_value: Any = None, **named: Any) -> Shape:
-    return tuple(size)
-
-
-@formula("randint")
-def randint(*bounds_and_size: Any, size: Any = None, **named: Any) -> Shape:
-    return tuple(size if size is not None else next(v for v in bounds_and_size if isinstance(v, (tuple, list))))
+formula("zeros ones empty rand randn")(lambda *size, **named: _given(size) if size else tuple(named["size"]))
+formula("full")(lambda size, fill_value=None, **named: tuple(size))
+formula("new_zeros new_ones new_empty new_empty_strided")(
+    lambda input, *size, **named: (
+        tuple(named["size"]) if not size else tuple(size[0]) if isinstance(size[0], (tuple, list)) else size
+    )
+)
+formula("new_full")(lambda input, size, fill_value=None, **named: tuple(size))
+formula("randint")(
+    lambda *bounds_and_size, size=None, **named: tuple(
+        size if size is not None else next((v for v in bounds_and_size if isinstance(v, (tuple, list))))
+    )
+)
 
 
 @formula("arange")
@@ -375,22 +417,14 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, **named: Any) -> Shap
     return (sym_max(ceildiv(end - start, step), 0),)
 
 
-@formula("eye")
-def eye(n: Any, m: Any = None, **named: Any) -> Shape:
-    return (n, n if m is None else m)
+formula("eye")(lambda n, m=None, **named: (n, n if m is None else m))
+formula("linspace logspace")(lambda start, end, steps, *args, **named: (steps,))
+formula("randperm hann_window hamming_window blackman_window bartlett_window kaiser_window")(
+    lambda n=None, *args, window_length=None, **named: (n if n is not None else window_length,)
+)
 
 
-@formula("linspace", "logspace")
-def linspace(start: Any, end: Any, steps: Any, *args: Any, **named: Any) -> Shape:
-    return (steps,)
-
-
-@formula("randperm", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")
-def vector(n: Any = None, *args: Any, window_length: Any = None, **named: Any) -> Shape:
-    return (n if n is not None else window_length,)
-
-
-@formula("tensor", "as_tensor")
+@formula("tensor", "as_tensor", "scalar_tensor")
 def tensor(data: Any, **named: Any) -> Shape | None:
     shape = []
     while isinstance(data, (list, tuple)) and not isinstance(data, torch.Size):
@@ -398,6 +432,10 @@ def tensor(data: Any, **named: Any) -> Shape | None:
         if not data:
             return tuple(shape)
         data = data[0]
-    return (*shape, *data) if isinstance(data, torch.Size) else tuple(shape) if isinstance(data, (int, float, complex)) else None
-
-
+    return (
+        (*shape, *data)
+        if isinstance(data, torch.Size)
+        else tuple(shape)
+        if isinstance(data, (int, float, complex))
+        else None
+    )
