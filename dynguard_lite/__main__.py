@@ -232,7 +232,15 @@ def regenerate(extra: list[str]) -> int:
     return hand_over(environment(), "-m", "dynguard_lite._regenerate", *extra)
 
 
-COMMANDS = {command.__name__: command for command in (lab, test, regenerate)}
+def coverage(extra: list[str]) -> int:
+    """count the torch functions that have a shape formula
+
+    Against PyTorch's own list of operators, family by family. Takes no arguments, and some ten seconds.
+    """
+    return hand_over(environment(), "-m", "dynguard_lite._coverage", *extra)
+
+
+COMMANDS = {command.__name__: command for command in (lab, test, regenerate, coverage)}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from .ambient import v_ambient
-from .expressions import Bool, Expr, Shape, symbols
+from .expressions import Bool, Expr, Shape, symbols, unbacked
 from .ir import Graph, ancestors, call_text, node_names, short_repr
 from .picture import Box, Drawing, View, as_dot
 from .sizes import expr_of, items
@@ -122,6 +122,8 @@ class _Cells:
         return text, status
 
     def _result(self, expr: Expr) -> tuple[str, str]:
+        if unbacked(expr):
+            return self.short(str(expr)), "data"
         pairs = symbols(expr)
         statuses = {self.status[name][d] for name, d in pairs}
         guard = self.bounds.get(str(expr))

@@ -26,16 +26,21 @@ def broadcast(*sizes: int) -> int:
 
 
 _COMPUTE: dict[str, Callable[..., int]] = {
-    "//": operator.floordiv, "%": operator.mod, "min": min, "max": max, "broadcast": broadcast, "int": int}  # fmt: skip
+    "//": operator.floordiv, "%": operator.mod, "min": min, "max": max, "broadcast": broadcast, "int": int,
+    "scaled": lambda n, p, q: int(n * (p / q))}  # fmt: skip
 RELATIONS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}  # fmt: skip
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
+LEAVES = ("size", "unbacked")
+
+
 class Atom:
-    """A size of a parameter (`op` is "size"), an operation on expressions, or "unknown": a size
-    that some op without a formula computes from its arguments. Compared by identity: `Space` makes each once."""
+    """A size of a parameter (`op` is "size"), an operation on expressions, "unknown": a size that
+    some op without a formula computes from its arguments, or "unbacked": one that depends on data.
+    Compared by identity: `Space` makes each once."""
 
     __slots__ = ("args", "hint", "index", "known", "op", "space", "weight")
 
@@ -43,7 +48,7 @@ class Atom:
         self.space, self.op, self.args, self.hint = space, op, args, hint
         self.index = len(space.atoms)
         space.atoms.append(self)
-        parts = [] if op == "size" else [e for a in args for e in expressions(a)]
+        parts = [] if op in LEAVES else [e for a in args for e in expressions(a)]
         self.known = op != "unknown" and all(e.known for e in parts)
         self.weight = 1 + sum(e.weight for e in parts)  # of the expression written out as a tree
 
@@ -62,6 +67,10 @@ class Space:
     def unknown(self, sources: Iterable[Expr], hint: int) -> Expr:
         """A size that follows from `sources` in a way that no formula tells."""
         return Expr({(Atom(self, "unknown", tuple(sources), hint),): 1})
+
+    def unbacked(self, node: str, dim: int, hint: int) -> Expr:
+        """The size of a dimension of a node's result that depends on data: known once the node is computed."""
+        return self._make("unbacked", (node, dim), (node, dim), lambda: hint)
 
     def call(self, op: str, args: tuple) -> Expr:
         """The operation `op` on expressions (or on a Bool, for "int")."""
@@ -316,7 +325,7 @@ def atoms(*values: Expr | Bool) -> list[Atom]:
         atom = todo.pop()
         if atom not in found:
             found.add(atom)
-            if atom.op != "size":
+            if atom.op not in LEAVES:
                 todo.extend(a for v in atom.args for e in expressions(v) for m in e.terms for a in m)
     return sorted(found, key=lambda a: a.index)
 
@@ -326,8 +335,13 @@ def symbols(*values: Expr | Bool) -> list[tuple[str, int]]:
     return [atom.args for atom in atoms(*values) if atom.op == "size"]
 
 
+def unbacked(*values: Expr | Bool) -> list[Atom]:
+    """The sizes that depend on data among what the values follow from."""
+    return [atom for atom in atoms(*values) if atom.op == "unbacked"]
+
+
 class Evaluation:
-    """Computes expressions for given sizes of the parameters; each atom once."""
+    """Computes expressions for given sizes of the parameters (and of nodes, once computed); each atom once."""
 
     def __init__(self, shapes: Callable[[str], tuple[int, ...]]):
         self._shapes = shapes
@@ -336,7 +350,7 @@ class Evaluation:
     def __call__(self, value: Expr | Bool) -> int | bool:
         for atom in atoms(value):
             if atom not in self._values:
-                if atom.op == "size":
+                if atom.op in LEAVES:
                     name, dim = atom.args
                     self._values[atom] = self._shapes(name)[dim]
                 else:
@@ -367,7 +381,7 @@ def text(e: Expr, tight: bool = False) -> str:
         sign = ("-" if c < 0 else "") if not parts else (" - " if c < 0 else " + ")
         parts.append(sign + "*".join(factors))
     joined = "".join(parts)
-    alone = len(e.terms) == 1 and (e.value is not None or list(e.terms.values()) == [1] and len(next(iter(e.terms))) == 1)
+    alone = len(e.terms) == 1 and (e.value is not None or (list(e.terms.values()) == [1] and len(next(iter(e.terms))) == 1))
     return f"({joined})" if tight and not alone else joined
 
 
@@ -375,6 +389,8 @@ def _atom_text(atom: Atom, tight: bool) -> str:
     if atom.op == "size":
         name, dim = atom.args
         return f"{name}.shape[{dim}]"
+    if atom.op == "unbacked":
+        return f"u{[a for a in atom.space.atoms if a.op == 'unbacked'].index(atom)}"
     if atom.op in ("//", "%"):
         a, b = atom.args
         negated = len(a.terms) == 1 and -1 in a.terms.values()  # -n // 2 is (-n) // 2
@@ -382,6 +398,9 @@ def _atom_text(atom: Atom, tight: bool) -> str:
         return f"({joined})" if tight else joined
     if atom.op == "int":
         return f"({atom.args[0]})"
+    if atom.op == "scaled":
+        n, p, q = atom.args
+        return f"int({text(n, tight=True)}*{p.hint / q.hint})"
     return f"{atom.op}({', '.join(map(text, atom.args))})"
 
 
@@ -394,7 +413,7 @@ def ranges(e: Expr, fact: Callable[[Any], Range | None] = lambda key: None) -> R
     """Bounds of the value: from sizes being at least 0, and from `fact(key)`, bounds of the expression with that key."""
     known: dict[Atom, Range] = {}
     for atom in atoms(e):
-        inner = [_bounds(a, known) for a in atom.args if isinstance(a, Expr)] if atom.op not in ("size", "unknown") else []
+        inner = [_bounds(a, known) for a in atom.args if isinstance(a, Expr)] if atom.op not in (*LEAVES, "unknown") else []
         lower, upper = _of_atom(atom, inner)
         more = fact(Expr({(atom,): 1}).key) or (lower, upper)
         known[atom] = max(lower, more[0]), min(upper, more[1])
@@ -419,10 +438,12 @@ def _times(a: float, b: float) -> float:
 
 
 def _of_atom(atom: Atom, inner: list[Range]) -> Range:
-    if atom.op in ("size", "unknown"):
+    if atom.op in (*LEAVES, "unknown"):
         return 0, math.inf
     if atom.op == "int":
         return 0, 1
+    if atom.op == "scaled":
+        return (0 if inner[0][0] >= 0 else -math.inf), math.inf
     if atom.op in ("min", "max"):
         pick = min if atom.op == "min" else max
         return pick(a for a, _ in inner), pick(b for _, b in inner)

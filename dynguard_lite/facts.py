@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from .expressions import MIRRORED, RELATIONS, Bool, Expr, Range, expressions, number, ranges, symbols
+from .expressions import MIRRORED, RELATIONS, Bool, Expr, Range, expressions, number, ranges, symbols, unbacked
 from .guards import Guard
 from .source import Cause
 
@@ -63,7 +63,8 @@ def interval(condition: Bool) -> Interval:
     if op == "!=":
         return Interval(linear, excluded={bound // factor: ()} if whole else {})  # type: ignore[dict-item]
     if op in (">", ">="):
-        return Interval(linear, lo=bound // factor + 1 if op == ">" or not whole else bound // factor, strict={"lo"} if op == ">" else set())
+        lo = bound // factor + 1 if op == ">" or not whole else bound // factor
+        return Interval(linear, lo=lo, strict={"lo"} if op == ">" else set())
     hi = -(-bound // factor) - 1 if op == "<" or not whole else bound // factor
     return Interval(linear, hi=hi, strict={"hi"} if op == "<" else set())
 
@@ -119,6 +120,8 @@ class Facts:
     def _parts(self) -> list[Part]:
         parts: list[Part] = []
         for i in self._intervals.values():
+            if unbacked(i.linear):
+                continue  # a runtime check says it
             if i.lo == i.hi:
                 parts.append(Part(_relation(i.linear, "==", int(i.lo)), list(i.reasons.values())[-1], i.linear))
                 continue
@@ -131,7 +134,7 @@ class Facts:
                 bound = _relation(i.linear, "<" if strict else "<=", int(i.hi) + strict)
                 parts.append(Part(bound, i.reasons["hi"], i.linear))
             parts += [Part(_relation(i.linear, "!=", n), reason, i.linear) for n, reason in i.excluded.items()]
-        return parts + [Part(c, reason) for c, reason in self._others.items()]
+        return parts + [Part(c, reason) for c, reason in self._others.items() if not unbacked(c)]
 
     def guards(self) -> list[Guard]:
         """The guards that say all this, without those that follow from the others."""

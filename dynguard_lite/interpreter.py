@@ -72,6 +72,8 @@ def run(nodes: Iterable[Node], output: Any, env: dict[str, Any], check_static: b
                 args, kwargs = map_tree(value_of, (node.args, node.kwargs), PARTS)
                 value = (node.op.fn or _rule(node.op))(*args, **kwargs)
             values[node] = value
+            if getattr(node, "data_sized", False) and isinstance(value, torch.Tensor):
+                shapes[node.name] = value.shape
             for i in node.inputs:
                 if last_use[i] is node and i not in kept:
                     values.pop(i, None)

@@ -45,11 +45,11 @@ class Node:
     Set by the tracer: `name` and `index` in its graph, `shape` and `dtype` of the value
     seen while tracing (the hint; None for a value that is no tensor), `cause` (the
     reader's line), `scope` (path of the `nn.Module`), `mutates` (it changes an input
-    in place), `unbacked` (its sizes depend on data) and `rank_varies` (its rank may follow
+    in place), `unbacked` (its sizes depend on data; `data_sized`: by this very operation) and `rank_varies` (its rank may follow
     from sizes, as a squeeze's does).
     """
 
-    __slots__ = ("args", "cause", "dtype", "index", "inputs", "kwargs", "mutates", "name", "op", "params",
+    __slots__ = ("args", "cause", "data_sized", "dtype", "index", "inputs", "kwargs", "mutates", "name", "op", "params",
                  "rank_varies", "scope", "shape", "unbacked")  # fmt: skip
 
     def __init__(self, op: Op, inputs: Iterable[Node] = (), params: dict[str, Any] | None = None, *,
@@ -65,7 +65,7 @@ class Node:
         self.dtype = None
         self.cause: Cause | None = None
         self.scope = ""
-        self.mutates = self.unbacked = self.rank_varies = False
+        self.mutates = self.unbacked = self.data_sized = self.rank_varies = False
 
     @property
     def is_parameter(self) -> bool:

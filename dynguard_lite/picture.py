@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 #: Fill of each status; text is black. The words in the cells say the same.
-PALETTE = {"dynamic": "#d6e8fa", "constrained": "#fdf3bf", "static": "#fbd9b5", "constant": "#e4e4e4",
+PALETTE = {"dynamic": "#d6e8fa", "constrained": "#fdf3bf", "static": "#fbd9b5", "constant": "#e4e4e4", "data": "#e9defa",
            "plain": "#ffffff", "fail": "#f9c6c6", "pass": "#d9f0d3"}  # fmt: skip
 _LEGEND = {
     "dynamic": "dynamic: sizes may differ (dashed border)",
     "constrained": "constrained: a guard bounds it",
     "static": "static: one size only (solid border)",
     "constant": "constant: the program holds it",
+    "data": "depends on data: an unbacked size (u0)",
 }
 ADVICE = "For pictures: pip install graphviz graphviz-pure (or install Graphviz, so that `dot` is found)."
 

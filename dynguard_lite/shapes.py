@@ -18,7 +18,7 @@ from .expressions import Bool, Expr, Shape, number
 from .formulas.pointwise import pointwise
 from .ir import Node, v_constant
 from .looks import function_name
-from .sizes import Size, Sizes, SymBool, SymInt, expr_of
+from .sizes import UNBACKED, Mask, Size, Sizes, SymBool, SymInt, expr_of, items
 from .tree import leaves, map_tree
 
 Known = Any  # the shape of a tensor, or a list, tuple or dict of these; None where no formula tells
@@ -58,10 +58,16 @@ class Shapes:
             found = self._by_formula(node)
         if node.shape is None:
             return found
+        if node.data_sized:
+            if found is None or UNBACKED not in found:
+                found = (UNBACKED,) * len(node.shape)
+            u = self.sizes.space.unbacked
+            found = tuple(self.sizes.wrap(u(node.name, d, node.shape[d])) if n is UNBACKED else n for d, n in enumerate(found))
         if found is not None:
-            hints = [e and e.hint for e in map(expr_of, tuple.__iter__(found))]
+            found = Size(found)
+            hints = [e and e.hint for e in map(expr_of, items(found))]
             if hints == list(node.shape):
-                return Size(found)
+                return found
             _disagrees(node, f"it says {found}, PyTorch {tuple(node.shape)}")
         return self.unknown(node)
 
@@ -76,7 +82,7 @@ class Shapes:
         function = getattr(node.op.fn, "args", (node.op.fn,))[0]  # a setter is wrapped
         name = function_name(function)
         rule = formulas.find(function, name)
-        if rule is None or node.unbacked:
+        if rule is None:
             return None
         args, kwargs = self.arguments(node.args, node.kwargs)
         if rule is pointwise and node.mutates and kwargs.get("out") is None:
@@ -99,20 +105,24 @@ class Shapes:
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, Node):
-            return self._known[value]
+            mask = value.dtype in (torch.bool, torch.uint8) and self._known[value] is not None
+            return Mask(self._known[value]) if mask else self._known[value]
         if isinstance(value, Shape):
             return Size(map(self._argument, value))
         return self.sizes.wrap(value) if isinstance(value, Expr) else SymBool(value, self.sizes)
 
     def unknown(self, node: Node) -> Size:
         """Every size of every input flows into every size of the result."""
+        shape = node.shape
+        while self._known.get(node.inputs[0] if node.inputs else None, ()) is None:
+            node = node.inputs[0]  # a part of a structure: what the whole came from
         given = leaves([self._known[i] for i in node.inputs]) + leaves(self.arguments(node.args, node.kwargs))
         sources = [n.expr for n in given if type(n) is SymInt]
         if node.rank_varies:  # and into its rank, which nothing computed from it could tell any more
             for source in sources:
                 self.sizes.integer(self.sizes.wrap(source))
         make = self.sizes.space.unknown if sources else lambda sources, hint: number(hint)
-        return Size(self.sizes.wrap(make(sources, n)) for n in node.shape)
+        return Size(self.sizes.wrap(make(sources, n)) for n in shape)
 
 
 def _disagrees(node: Node, how: str) -> None:

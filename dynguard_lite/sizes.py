@@ -38,12 +38,12 @@ from .expressions import (
 class Sizes:
     """The sizes of one trace. `decide(condition)` and `integer(expression)` are the analysis's: each
     commits the trace to a value, as a guard says, and returns it. `settled(condition)` is what the
-    guards so far say, None where they don't."""
+    guards so far say, None where they don't; `check(condition)` is what `torch._check` asks for."""
 
     def __init__(self, symbolic: bool, decide: Callable[[Bool], bool], integer: Callable[[Expr], int],
-                 settled: Callable[[Bool], bool | None]):  # fmt: skip
+                 settled: Callable[[Bool], bool | None], check: Callable[[Bool], bool] | None = None):  # fmt: skip
         self.space, self.symbolic, self._decide, self._integer = Space(), symbolic, decide, integer
-        self.settled = settled
+        self.settled, self.check = settled, check or decide
 
     def integer(self, value: int | SymInt) -> int:
         return self._integer(value.expr) if type(value) is SymInt else value
@@ -142,7 +142,10 @@ class _Node:
     def guard_bool(self, file: str, line: int) -> bool:
         return bool(self._value)
 
-    expect_true = expect_size = guard_bool  # torch._check
+    expect_size = guard_bool
+
+    def expect_true(self, file: str, line: int) -> bool:
+        return self._value.sizes.check(self._value.condition)  # torch._check
 
     def maybe_as_int(self) -> None:
         return None
@@ -399,6 +402,20 @@ class Size(tuple):
         return f"torch.Size([{', '.join(map(repr, items(self)))}])"
 
 
+class Mask(Size):
+    """The shape of a boolean tensor, in a shape formula."""
+
+
+class _Unbacked:
+    """In a formula's result: a size that depends on the inputs' data."""
+
+    def __repr__(self) -> str:
+        return "u"
+
+
+UNBACKED = _Unbacked()
+
+
 # -- for shape formulas: on ints they compute, on SymInts they build an expression ------------------
 
 
@@ -436,3 +453,13 @@ def when(condition: bool | SymBool, size: Any) -> Any:
 def ceildiv(a: Any, b: Any) -> Any:
     """a / b, rounded up."""
     return -(-a // b)
+
+
+def scaled(n: Any, factor: float) -> Any:
+    """n times a positive number, rounded down, as floats have it."""
+    if type(n) is not SymInt or factor == int(factor):
+        return int(n * factor) if type(n) is not SymInt else n * int(factor)
+    p, q = factor.as_integer_ratio()
+    if q <= 2**20:  # a short fraction, like 0.5: exact
+        return n * p // q
+    return n.sizes.wrap(n.sizes.space.call("scaled", (n.expr, number(p), number(q))))

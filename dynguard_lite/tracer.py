@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 from . import ambient, watch
 from .analyses import RUNGS
 from .errors import DataDependentError, TraceError, UnbackedSizeError
-from .expressions import LONGEST, Bool, Expr, Shape, number, relation, symbols
+from .expressions import LONGEST, Bool, Expr, Shape, number, relation, symbols, unbacked
 from .facts import Facts
 from .formulas import views
 from .guards import Guard, equal
@@ -109,7 +109,7 @@ class Tracer(TorchFunctionMode):
         self.facts = Facts()
         self.sizes = self.shapes = None
         if self.analysis.remembers:
-            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer, self.facts.settled)
+            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer, self.facts.settled, self._check)
             self.shapes = Shapes(self.sizes)
         self.seen: dict[str, set[Node]] = defaultdict(set)  # nodes that a walk of each kind has visited
         self.tensors: dict[Node, torch.Tensor] = {}  # of parameters
@@ -181,7 +181,8 @@ class Tracer(TorchFunctionMode):
                 self._refuse_data(name, parts[0])
         self._learn_structure(name, values, args, kwargs)
         node = self._record(func, name, args, kwargs, values, result)
-        node.unbacked |= is_data_dependent(name, real_args, real_kwargs)
+        node.data_sized = is_data_dependent(name, real_args, real_kwargs)
+        node.unbacked |= node.data_sized
         if node.mutates and (result is None or name == "__setitem__"):
             self._rebind(args[0], node)
             return None
@@ -198,13 +199,14 @@ class Tracer(TorchFunctionMode):
     def _learn_structure(self, name: str, values: list[torch.Tensor], args: tuple, kwargs: dict) -> None:
         """A program sees how many results `x.split(2)` has: that is a look at a size. And which dtype an index has
         decides whether it selects by place or by data."""
+        if name == "tensor_split" and any(self._real(v).dim() == 0 for v in values[1:]):
+            raise DataDependentError("the number of pieces depends on a tensor's data", "give it as an int", self.here())
         if name in COUNT_FROM_SIZE:
             traced = [node for v in values if (node := self._traced(v)) is not None]
             for node in traced:
                 if self.sizes is None:
                     self._size_read(node, name)
                 else:
-                    self._refuse_unbacked(node, name)
                     self.shape_of(node)
             if self.sizes is not None and traced:
                 given, named = self.shapes.arguments(*self.parts(args, kwargs))
@@ -257,7 +259,7 @@ class Tracer(TorchFunctionMode):
         for key, (_, part) in zip(value if isinstance(value, dict) else range(len(parts)), parts, strict=True):
             if part is not None:
                 item = Node(Op("v_getitem", operator.getitem), (node,), args=(node, key), kwargs={})
-                item.unbacked, item.rank_varies = node.unbacked, node.rank_varies
+                item.unbacked, item.data_sized, item.rank_varies = node.unbacked, node.data_sized, node.rank_varies
                 part = self._wrap(part, self._append(item), mutated)
             new.append(part)
         return rebuild(value, new)
@@ -331,7 +333,6 @@ class Tracer(TorchFunctionMode):
 
     def _sizes_of(self, node: Node, name: str, values: list, args: tuple, kwargs: dict, result: Any) -> Any:
         """What a program gets that looks at sizes, under an analysis that remembers where they come from."""
-        self._refuse_unbacked(node, name)
         shape = self.shape_of(node)
         if name in ("shape", "size"):
             dim = args[0] if args else kwargs.get("dim")
@@ -358,7 +359,28 @@ class Tracer(TorchFunctionMode):
                 why = f"the shape of {node.name} ({node.op}) depends on it"
             self.facts.add(condition, (self.here(), why))
 
+    def _check(self, condition: Bool) -> bool:
+        """`torch._check`: a guard, or, on a size that depends on data, a check when the replay gets there."""
+        if not unbacked(condition) or not condition.hint:
+            return self._decide(condition) if not unbacked(condition) else False
+        node = Node(Op("v_check", _require), args=(condition, str(condition)), kwargs={})
+        node.mutates = True
+        self._append(node)
+        self.facts.add(condition, (self.here(), "torch._check"))
+        return True
+
+    def _refuse_decision(self, value: Expr | Bool) -> None:
+        if unbacked(value) and not self.closed:
+            raise UnbackedSizeError(
+                f"the program decides on a size that depends on data: {value}",
+                "keep it inside tensor operations and sizes, state what you know with torch._check, choose an operation "
+                "whose size doesn't depend on data (a mask instead of a selection), or pass the size in as an argument",
+                self.here())  # fmt: skip
+
     def _decide(self, condition: Bool) -> bool:
+        if (settled := self.facts.settled(condition)) is not None and settled == condition.hint:
+            return condition.hint
+        self._refuse_decision(condition)
         if not condition.known or condition.weight > LONGEST:
             self.pin(symbols(condition), "a condition that no formula tells follows from it")
         else:
@@ -366,6 +388,7 @@ class Tracer(TorchFunctionMode):
         return condition.hint
 
     def _integer(self, expr: Expr) -> int:
+        self._refuse_decision(expr)
         if not expr.known or expr.weight > LONGEST:
             self.pin(symbols(expr), "a size that no formula tells follows from it")
         else:
@@ -420,7 +443,7 @@ class Tracer(TorchFunctionMode):
             self.look_ambient("grad", "whether a result requires grad was looked at")
         for source in sources:
             self._guard_metadata(kind, source, node)
-        if kind == "rank" and node.rank_varies and self.sizes is not None and not node.unbacked:
+        if kind == "rank" and node.rank_varies and self.sizes is not None:
             self.shape_of(node)  # a formula decides which sizes of a squeeze are 1
         elif kind == "strides" or (kind == "rank" and node.rank_varies):
             self._size_read(node, name)  # strides, and the rank of a squeeze, follow from sizes
@@ -536,6 +559,11 @@ def _op(fn: Callable, name: str, changes: bool) -> Op:
         name = _PLAIN.get(name.strip("_"), name.strip("_"))
         name = f"{name[1:]}_" if changes and name.startswith("i") else name
     return Op(f"v_{name}", fn)
+
+
+def _require(holds: bool, condition: str) -> None:
+    if not holds:
+        raise RuntimeError(f"a check of the program failed: {condition}")
 
 
 def _then_first(fn: Callable, *args: Any, **kwargs: Any) -> Any:

@@ -83,7 +83,14 @@ def opaque_op(x: torch.Tensor) -> torch.Tensor:
     return x.flatten()[: x.shape[-1] + 1].clone()
 
 
-def opaque(s, i, j, k, d): s.tensors.append(opaque_op(s.t(i)))  # no formula tells its size
+@torch.library.custom_op("dynguard_lite_tests::opaque_pair", mutates_args=())
+def opaque_pair_op(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.clone(), x.flatten()[: x.shape[0]].clone()
+
+
+def opaque(s, i, j, k, d): s.tensors.append(opaque_op(s.t(i)) if k % 2 else opaque_pair_op(s.t(i))[d % 2])  # no formulas
+def select(s, i, j, k, d): s.tensors.append(s.t(i)[s.t(i) > k - 2])
+def places(s, i, j, k, d): s.tensors.append((s.t(i) > k - 2).nonzero().float())
 
 
 def squeeze(s, i, j, k, d):
@@ -136,7 +143,7 @@ def as_float(s, i, j, k, d): s.tensors.append(s.t(i) * s.decide(s.n(j) / 2))
 STATEMENTS = {f.__name__: f for f in (
     binary, scale, matmul, reduce, total, cat, stack, transpose, unsqueeze, flatten, rows, by_size, last_of, cut, cut_end,
     cut_by, every_other, pick, gather_rows, expand, zeros, arange, pad, repeat, in_place, write_slice, softmax, linear, conv,
-    pool, piece, chunk, opaque, squeeze, read, numel, add_size, times_size, half, rest, over, larger, smaller, python_max, branch,
+    pool, piece, chunk, opaque, select, places, squeeze, read, numel, add_size, times_size, half, rest, over, larger, smaller, python_max, branch,
     same_shape, either, truth, loop, as_key, as_text, as_float)}  # fmt: skip
 #: Twice as often: what makes programs interesting together.
 NAMES = [*STATEMENTS, "read", "read", "branch", "binary", "binary", "add_size", "by_size", "matmul", "cat"]

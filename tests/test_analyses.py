@@ -81,7 +81,7 @@ SYMBOLIC = {
     "division": lambda n, m: (n // 2, n % 3, (n * m) // 2, divmod(n + 1, 2), -(-n // 2)),
     "sum and prod": lambda n, m: (sum([n, m, 2]), math.prod([n, m])),
     "sym_max": lambda n, m: (torch.sym_max(n, m), torch.sym_min(n, 3), torch.sym_sum([n, m, 1])),
-    "copies and containers": lambda n, m: (copy.copy(n), copy.deepcopy({"n": [n, m]}), (n,) + (m,)),
+    "copies and containers": lambda n, m: (copy.copy(n), copy.deepcopy({"n": [n, m]}), (n, *(m,))),
     "an int in every test": lambda n, m: (isinstance(n, int), hasattr(n, "bit_length"), n == 2.5, n < math.inf, n is None),
     "broadcast_shapes": lambda n, m: torch.broadcast_shapes((n, 1), (1, m)),
     "rounding up": lambda n, m: (math.floor(n + 1) if False else n + 1, round(n)),

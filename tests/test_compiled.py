@@ -41,7 +41,7 @@ def test_past_the_limit_it_runs_eagerly_and_says_so_once():
     assert f.stats.traces == 2 and f.stats.eager == 4 and len(seen) == 1
     assert "a.shape == (3,)" in str(seen[0].message) and seen[0].filename == __file__
     last = [row for row in f.why().rows if row[0].startswith("ran eagerly")]
-    assert ("0", "a.shape == (2,)", "torch.Size([2])", "torch.Size([7])") == last[0][1:5] and {r[1] for r in last} == {"0", "1"}
+    assert last[0][1:5] == ("0", "a.shape == (2,)", "torch.Size([2])", "torch.Size([7])") and {r[1] for r in last} == {"0", "1"}
 
 
 def test_why_names_the_guard_of_each_entry_that_refused():

@@ -1,5 +1,6 @@
 """`measure` against counts that can be made by hand."""
 
+import itertools
 import math
 
 import pytest
@@ -66,7 +67,7 @@ def test_the_accepted_sets_of_a_ladder_program_are_nested():
 
     r = dg.measure(program, torch.randn(3, 2), torch.randn(2, 3), sizes=range(5))
     chain = [r[a].accepted for a in dg.ANALYSES[1:]] + [r["symbolic"].path_valid]
-    assert all(x <= y for x, y in zip(chain, chain[1:], strict=False))
+    assert all(x <= y for x, y in itertools.pairwise(chain))
     assert [len(s) for s in chain] == [1, 1, 25, 50, 50]
 
 

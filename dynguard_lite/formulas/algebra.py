@@ -6,24 +6,19 @@ import math
 from typing import Any
 
 from ..sizes import sym_max, sym_min
-from .pointwise import broadcast_shapes
+from .pointwise import broadcast_shapes, tensors
 from .reductions import reduced
 from .registry import formula
+from .views import diagonal
 
 Shape = tuple
-
-
-def _some(some: bool, n: Any, least: Any) -> Any:
-    return least if some else n
 
 
 formula("linalg_cholesky_ex linalg_inv_ex")(lambda input, *args, **kwargs: (input, input[:-2]))
 
 
-@formula("linalg_det", "logdet", "det", "linalg_matrix_rank", "linalg_cond")
-def batch(input: Shape, *args: Any, **kwargs: Any) -> Shape:
-    """One number for each matrix."""
-    return input[:-2]
+formula("linalg_det logdet det linalg_cond")(lambda input, *args, **kwargs: input[:-2])
+formula("linalg_matrix_rank")(lambda input, *args, **kwargs: broadcast_shapes(input[:-2], *tensors(*args, *kwargs.values())))
 
 
 formula("linalg_slogdet slogdet")(lambda input: (input[:-2], input[:-2]))
@@ -37,7 +32,7 @@ formula("linalg_svdvals")(lambda input, *, driver=None: (*input[:-2], sym_min(in
 def svd(input: Shape, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Shape, Shape, Shape]:
     *rest, m, n = input
     k = sym_min(m, n)
-    return (*rest, m, _some(not full_matrices, m, k)), (*rest, k), (*rest, _some(not full_matrices, n, k), n)
+    return (*rest, m, m if full_matrices else k), (*rest, k), (*rest, n if full_matrices else k, n)
 
 
 @formula("svd")
@@ -45,7 +40,7 @@ def svd_v(input: Shape, some: bool = True, compute_uv: bool = True) -> tuple[Sha
     *rest, m, n = input
     k = sym_min(m, n)
     some = some and compute_uv
-    return (*rest, m, _some(some, m, k)), (*rest, k), (*rest, n, _some(some, n, k))
+    return (*rest, m, k if some else m), (*rest, k), (*rest, n, k if some else n)
 
 
 @formula("linalg_qr")
@@ -80,9 +75,7 @@ formula("lu")(lambda A, pivot=True, get_infos=False, out=None: factor_ex(A) if g
 
 
 @formula("lu_unpack")
-def lu_unpack(
-    LU_data: Shape, LU_pivots: Shape, unpack_data: bool = True, unpack_pivots: bool = True
-) -> tuple[Shape, Shape, Shape]:
+def lu_unpack(LU_data: Shape, LU_pivots: Shape, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Shape, Shape, Shape]:
     P, L, U = lu(LU_data)
     return P if unpack_pivots else (0,), L if unpack_data else (0,), U if unpack_data else (0,)
 
@@ -99,9 +92,7 @@ def solve(A: Shape, B: Shape, *, left: bool = True, check_errors: bool = False) 
 
 formula("linalg_solve_ex")(lambda A, B, **kwargs: (solve(A, B), A[:-2]))
 formula("linalg_solve_triangular")(lambda A, B, **kwargs: _solution(A, B))
-formula("triangular_solve")(
-    lambda input, A, *args, **kwargs: (_solution(A, input), (*broadcast_shapes(A[:-2], input[:-2]), *A[-2:]))
-)
+formula("triangular_solve")(lambda input, A, *args, **kwargs: (_solution(A, input), (*broadcast_shapes(A[:-2], input[:-2]), *A[-2:])))
 formula("cholesky_solve lu_solve")(lambda input, factor, *args, **kwargs: _solution(factor, input))
 formula("linalg_lu_solve linalg_ldl_solve")(lambda factor, pivots, B, **kwargs: _solution(factor, B))
 formula("ormqr")(lambda input, tau, other, *args, **kwargs: other)
@@ -119,13 +110,7 @@ def tensorsolve(A: Shape, B: Shape, dims: Any = None) -> Shape:
     return tuple(A[d] for d in order[len(B) :])
 
 
-@formula("linalg_diagonal")
-def linalg_diagonal(input: Shape, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Shape:
-    from .views import diagonal
-
-    return diagonal(input, offset, dim1, dim2)
-
-
+formula("linalg_diagonal")(lambda input, *, offset=0, dim1=-2, dim2=-1: diagonal(input, offset, dim1, dim2))
 formula("trace")(lambda input: ())
 
 
@@ -152,9 +137,7 @@ def tensordot(a: Shape, b: Shape, dims: Any = 2) -> Shape | None:
 def einsum(equation: str, *operands: Any) -> Shape:
     """Each letter is a dimension; those after the arrow are the result's, or those that occur once, in order."""
     shapes = (
-        operands[0]
-        if len(operands) == 1 and isinstance(operands[0], (tuple, list)) and isinstance(operands[0][0], tuple)
-        else operands
+        operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) and isinstance(operands[0][0], tuple) else operands
     )
     given, _, wanted = equation.replace(" ", "").partition("->")
     sizes: dict[str, list[Any]] = {}
@@ -291,22 +274,18 @@ def diff(input: Shape, n: int = 1, dim: int = -1, prepend: Shape | None = None, 
 
 @formula("trapezoid", "trapz")
 def trapezoid(y: Shape, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Shape:
-    wide = (
-        broadcast_shapes(reduced(y, dim), reduced(x, dim)) if isinstance(x, tuple) and len(x) > 1 else reduced(y, dim)
-    )
+    wide = broadcast_shapes(reduced(y, dim), reduced(x, dim)) if isinstance(x, tuple) and len(x) > 1 else reduced(y, dim)
     return wide
 
 
 @formula("cumulative_trapezoid")
 def cumulative_trapezoid(y: Shape, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Shape:
-    sizes = list(broadcast_shapes(y, x) if isinstance(x, tuple) and len(x) > 1 else y)
-    sizes[dim] = sizes[dim] - 1
-    return tuple(sizes)
+    steps = [diff(s, 1, dim if len(s) > 1 else -1) for s in (y, x) if isinstance(s, tuple)]
+    return broadcast_shapes(*steps) if len(steps[-1]) > 1 else steps[0]
 
 
 @formula("gradient")
-def gradient(input: Shape, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> list[Shape]:
-    dims = range(len(input)) if dim is None else (dim,) if isinstance(dim, int) else dim
-    if dim is None and isinstance(spacing, (tuple, list)) and not isinstance(spacing, tuple):
-        dims = range(len(spacing))
-    return [input] * len(dims)
+def gradient(input: Shape, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> list[Shape] | None:
+    if isinstance(spacing, (tuple, list)) and any(isinstance(s, tuple) for s in spacing):
+        return None  # coordinates
+    return [input] * (len(input) if dim is None else 1 if isinstance(dim, int) else len(dim))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..sizes import ceildiv, sym_min
+from ..sizes import ceildiv, scaled, sym_max, sym_min
 from .pointwise import broadcast_shapes
 from .reductions import reduced
 from .registry import formula
@@ -28,22 +28,22 @@ formula("__rmatmul__")(lambda input, other: matmul(other, input))
 formula("dot vdot")(lambda input, other: ())
 formula("inner")(lambda input, other: (*input[:-1], *other[:-1]) if input and other else (*input, *other))
 formula("outer ger")(lambda input, other: (input[0], other[0]))
-formula("addmm addmv addr baddbmm addbmm _addmm_activation")(
-    lambda input, a, b, **scales: (a[0], b[0]) if len(b) == 1 and len(a) == 1 else matmul(a, b)
-)
+formula("addmm baddbmm _addmm_activation")(lambda input, a, b, **scales: matmul(a, b))
+formula("addr")(lambda input, a, b, **scales: (a[0], b[0]))
+formula("addmv")(lambda input, a, b, **scales: () if not input and a[0] * a[1] == 0 else (a[0],))  # PyTorch's own exception
 formula("addbmm")(lambda input, batch1, batch2, **scales: (batch1[1], batch2[2]))
 formula("_scaled_mm _scaled_mm_v2 _sparse_mm")(lambda input, other, *args, **kwargs: matmul(input, other))
 formula("linear")(lambda input, weight, bias=None: (*input[:-1], *weight[:-1]))
 formula("bilinear")(lambda input1, input2, weight, bias=None: (*input1[:-1], weight[0]))
 formula("embedding")(lambda input, weight, *args, **kwargs: (*input, weight[1]))
 formula("one_hot")(lambda input, num_classes=-1: (*input, num_classes) if num_classes != -1 else None)
-formula("scaled_dot_product_attention")(
-    lambda query, key, value, *args, **kwargs: (
-        *broadcast_shapes(query[:-2], key[:-2], value[:-2]),
-        query[-2],
-        value[-1],
-    )
-)
+
+
+@formula("scaled_dot_product_attention")
+def attention(query: Shape, key: Shape, value: Shape, *args: Any, **kwargs: Any) -> Shape | None:
+    if len(query) != len(value):
+        return None  # PyTorch gives another rank where there are no keys
+    return (*broadcast_shapes(query[:-2], key[:-2], value[:-2]), query[-2], value[-1])
 
 
 @formula("multi_head_attention_forward")
@@ -143,7 +143,7 @@ def _pools(d: int) -> None:
     def fractional(input: Shape, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
                    **kwargs: Any) -> Any:  # fmt: skip
         if output_size is None:
-            output_size = [int(n * ratio) for n, ratio in zip(input[-d:], _each(output_ratio, d), strict=True)]
+            output_size = list(map(scaled, input[-d:], _each(output_ratio, d)))
         return adaptive(input, output_size, return_indices)
 
     @formula(f"fractional_max_pool{d}d_with_indices")
@@ -151,16 +151,10 @@ def _pools(d: int) -> None:
         return fractional(*args, **{**kwargs, "return_indices": True})
 
     @formula(f"max_unpool{d}d")
-    def unpool(
-        input: Shape, indices: Shape, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-    ) -> Shape:
+    def unpool(input: Shape, indices: Shape, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Shape:
         stride = kernel_size if stride is None or stride == [] or stride == () else stride
         k, s, p = (_each(v, d) for v in (kernel_size, stride, padding))
-        sizes = (
-            [(n - 1) * s[i] - 2 * p[i] + k[i] for i, n in enumerate(input[-d:])]
-            if output_size is None
-            else output_size[-d:]
-        )
+        sizes = [(n - 1) * s[i] - 2 * p[i] + k[i] for i, n in enumerate(input[-d:])] if output_size is None else output_size[-d:]
         return (*input[: len(input) - d], *sizes)
 
 
@@ -180,6 +174,8 @@ def pixel_shuffle(input: Shape, upscale_factor: int) -> Shape:
 
 @formula("pixel_unshuffle")
 def pixel_unshuffle(input: Shape, downscale_factor: int) -> Shape:
+    if math.prod(input) == 0:
+        return input  # PyTorch's own exception
     *rest, c, h, w = input
     return (*rest, c * downscale_factor**2, h // downscale_factor, w // downscale_factor)
 
@@ -224,21 +220,10 @@ formula("_batch_norm_with_update")(lambda input, *args, **kwargs: (input, (input
 @formula("interpolate", "upsample", "_upsample_bilinear2d_aa")
 def interpolate(input: Shape, size: Any = None, scale_factor: Any = None, *args: Any, output_size: Any = None,
                 scale_factors: Any = None, **kwargs: Any) -> Shape:  # fmt: skip
-    size, scale_factor = (
-        (output_size if size is None else size),
-        (scale_factors if scale_factor is None else scale_factor),
-    )
-    d = len(input) - 2
-    if size is not None:
-        return (*input[:2], *_each(size, d))
-    return (*input[:2], *(math.floor(n * f) for n, f in zip(input[2:], _each(_whole(scale_factor), d), strict=True)))
-
-
-def _whole(factor: Any) -> Any:
-    """2 for 2.0: a size times a whole number stays an expression."""
-    if isinstance(factor, (tuple, list)):
-        return tuple(map(_whole, factor))
-    return int(factor) if isinstance(factor, float) and factor.is_integer() else factor
+    size = output_size if size is None else size
+    scale_factor = scale_factors if scale_factor is None else scale_factor
+    each = _each(size if size is not None else scale_factor, len(input) - 2)
+    return (*input[:2], *(each if size is not None else map(scaled, input[2:], each)))
 
 
 @formula("cosine_similarity")
@@ -247,16 +232,12 @@ def cosine_similarity(input: Shape, other: Shape, dim: int = 1, eps: float = 0.0
     return reduced(shape, dim)
 
 
-formula("cdist")(
-    lambda input, other, *args, **kwargs: (*broadcast_shapes(input[:-2], other[:-2]), input[-2], other[-2])
-)
-formula("pairwise_distance")(
-    lambda x1, x2, p=2.0, eps=1e-06, keepdim=False: reduced(broadcast_shapes(x1, x2), -1, keepdim)
-)
+formula("cdist")(lambda input, other, *args, **kwargs: (*broadcast_shapes(input[:-2], other[:-2]), input[-2], other[-2]))
+formula("pairwise_distance")(lambda x1, x2, p=2.0, eps=1e-06, keepdim=False: reduced(broadcast_shapes(x1, x2), -1, keepdim))
 
 
 @formula("diag")
 def diag(input: Shape, diagonal: int = 0) -> Shape:
     if len(input) == 1:
         return (input[0] + abs(diagonal),) * 2
-    return (sym_min(input[0] + min(diagonal, 0), input[1] - max(diagonal, 0)),)
+    return (sym_max(sym_min(input[0] + min(diagonal, 0), input[1] - max(diagonal, 0)), 0),)

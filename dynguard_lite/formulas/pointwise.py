@@ -35,7 +35,7 @@ eq ne lt le gt ge less less_equal greater greater_equal not_equal isclose isnan 
 logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift
 bitwise_right_shift and or xor rand ror rxor invert lshift rshift rlshift rrshift logaddexp logaddexp2 nan_to_num
 deg2rad rad2deg angle conj conj_physical resolve_conj resolve_neg complex polar masked_fill real_if_close
-igamma igammac log_sigmoid cross linalg_cross cdouble cfloat chalf
+native_dropout_backward igamma igammac _threshold log_sigmoid cross linalg_cross cdouble cfloat chalf
 relu relu6 leaky_relu rrelu elu selu celu gelu silu mish hardtanh hardswish hardsigmoid hardshrink softshrink
 tanhshrink softplus softsign logsigmoid threshold dropout alpha_dropout feature_dropout feature_alpha_dropout
 dropout1d dropout2d dropout3d
@@ -44,26 +44,25 @@ special_* data alias zero fill copy random normal_ uniform grad exponential bern
 """
 
 
+# The shapes of all tensors among the arguments, broadcast.
 @formula(_BROADCASTING)
 def pointwise(*args: Any, **kwargs: Any) -> Shape:
-    """The shapes of all tensors among the arguments, broadcast."""
     return broadcast_shapes(*tensors(*args, *(v for k, v in kwargs.items() if k != "out")))
 
 
 _SAME = """
 softmax log_softmax softmin gumbel_softmax layer_norm rms_norm group_norm instance_norm batch_norm local_response_norm
-normalize cumsum cumprod logcumsumexp flip fliplr flipud roll renorm tril triu fft_fftshift msort prelu fft_ifftshift zeros_like ones_like empty_like full_like rand_like randn_like randint_like
+normalize cumsum cumprod logcumsumexp flip fliplr flipud roll renorm tril triu fft_fftshift fft_ifftshift msort prelu
+zeros_like ones_like empty_like full_like rand_like randn_like randint_like
 scatter scatter_add scatter_reduce index_add index_copy index_fill index_put index_reduce setitem __setitem__
 _safe_softmax _softmax_backward_data softmax_backward_data as_strided_scatter diagonal_scatter select_scatter slice_scatter
 channel_shuffle cholesky_inverse linalg_householder_product linalg_matrix_power bucketize isin sparse_sampled_addmm
-_unsafe_masked_index_put_accumulate native_dropout_backward fill_diagonal argsort matrix_exp linalg_inv inverse cholesky linalg_cholesky put
+_unsafe_masked_index_put_accumulate fill_diagonal argsort matrix_exp linalg_inv inverse cholesky linalg_cholesky put
 """
 
 
-@formula(_SAME)
-def same(input: Shape, *args: Any, **kwargs: Any) -> Shape:
-    """The first argument's shape."""
-    return input
+# The first argument's shape.
+formula(_SAME)(lambda input, *args, **kwargs: input)
 
 
 @formula("glu")
@@ -79,9 +78,7 @@ formula("view_as_complex")(lambda input: tuple(input[:-1]))
 @formula("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> list[Shape]:
     shapes = (
-        tensors[0]
-        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) and not isinstance(tensors[0], torch.Size)
-        else tensors
+        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) and not isinstance(tensors[0], torch.Size) else tensors
     )
     return [broadcast_shapes(*shapes)] * len(shapes)
 
@@ -95,11 +92,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> list[Shape]:
     return [tuple(sizes)] * len(shapes)
 
 
-formula("normal")(
-    lambda mean, std=1.0, size=None, **kwargs: (
-        tuple(size) if size is not None else broadcast_shapes(*tensors(mean, std))
-    )
-)
+formula("normal")(lambda mean, std=1.0, size=None, **kwargs: tuple(size) if size is not None else broadcast_shapes(*tensors(mean, std)))
 formula("masked_scatter")(lambda input, mask, source: broadcast_shapes(input, mask))
 
 

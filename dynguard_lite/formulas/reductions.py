@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .pointwise import broadcast_shapes, tensors
 from .registry import formula
 
 Shape = tuple
@@ -11,13 +12,7 @@ Shape = tuple
 
 def reduced(input: Shape, dim: Any = None, keepdim: bool = False) -> Shape:
     """`input` without the dimensions `dim` (None or empty: all), or with size 1 in their place."""
-    dims = (
-        range(len(input))
-        if dim is None or dim == () or dim == []
-        else dim
-        if isinstance(dim, (tuple, list))
-        else (dim,)
-    )
+    dims = range(len(input)) if dim is None or dim == () or dim == [] else dim if isinstance(dim, (tuple, list)) else (dim,)
     gone = {d % len(input) for d in dims} if len(input) else set()
     return tuple(1 if d in gone else n for d, n in enumerate(input) if keepdim or d not in gone)
 
@@ -46,8 +41,6 @@ formula("aminmax")(lambda input, dim=None, keepdim=False: (reduced(input, dim, k
 @formula("max", "min", "median", "nanmedian")
 def extremum(input: Shape, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
     """Of all elements; along a dimension, with the indices; or of two tensors."""
-    from .pointwise import broadcast_shapes, tensors
-
     if tensors(dim, other):
         return broadcast_shapes(input, *tensors(dim, other))
     shape = reduced(input, dim, keepdim)
@@ -55,9 +48,7 @@ def extremum(input: Shape, dim: Any = None, keepdim: bool = False, other: Any = 
 
 
 formula("mode")(lambda input, dim=-1, keepdim=False: (reduced(input, dim, keepdim), reduced(input, dim, keepdim)))
-formula("kthvalue")(
-    lambda input, k, dim=-1, keepdim=False: (reduced(input, dim, keepdim), reduced(input, dim, keepdim))
-)
+formula("kthvalue")(lambda input, k, dim=-1, keepdim=False: (reduced(input, dim, keepdim), reduced(input, dim, keepdim)))
 formula("sort cummax cummin frexp")(lambda input, *args, **kwargs: (input, input))
 
 
@@ -69,10 +60,7 @@ def topk(input: Shape, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 formula("quantile nanquantile")(
-    lambda input, q, dim=None, keepdim=False, **kwargs: (
-        *(q if isinstance(q, tuple) else ()),
-        *reduced(input, dim, keepdim),
-    )
+    lambda input, q, dim=None, keepdim=False, **kwargs: (*(q if isinstance(q, tuple) else ()), *reduced(input, dim, keepdim))
 )
 formula("hash_tensor")(lambda input, dim=(), *, keepdim=False, mode=0: reduced(input, dim, keepdim))
 formula("dist")(lambda input, other, p=2: ())

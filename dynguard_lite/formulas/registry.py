@@ -25,17 +25,7 @@ _by_function: dict[Any, Formula] = {}
 
 _ALIASES = {"self": "input", "axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 #: Keywords that never change a shape.
-_IGNORED = {
-    "dtype",
-    "device",
-    "layout",
-    "requires_grad",
-    "pin_memory",
-    "memory_format",
-    "out",
-    "generator",
-    "non_blocking",
-}
+_IGNORED = {"dtype", "device", "layout", "requires_grad", "pin_memory", "memory_format", "out", "generator", "non_blocking"}
 
 
 def formula(*targets: Callable | str) -> Callable[[Formula], Formula]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from typing import Any
 
 import torch
 
-from ..sizes import ceildiv, sym_max, sym_min, when
+from ..sizes import UNBACKED, Mask, ceildiv, sym_max, sym_min, when
 from .pointwise import broadcast_shapes
 from .registry import formula
 
@@ -32,10 +34,7 @@ def _inferred(total: Any, size: tuple) -> Shape:
     """`size`, with what `total` leaves in place of a -1."""
     if not any(type(n) is int and n == -1 for n in size):
         return tuple(size)
-    return tuple(
-        total // math.prod(n for n in size if not (type(n) is int and n == -1)) if type(n) is int and n == -1 else n
-        for n in size
-    )
+    return tuple(total // math.prod(n for n in size if not (type(n) is int and n == -1)) if type(n) is int and n == -1 else n for n in size)
 
 
 @formula("view", "reshape")
@@ -57,7 +56,7 @@ def flatten(input: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
 
 formula("ravel")(lambda input: (math.prod(input),))
 formula("unflatten")(lambda input, dim, sizes: _put(input, dim, *_inferred(input[dim], tuple(sizes))))
-formula("permute")(lambda input, *dims, **named: tuple((input[d] for d in (_given(dims) if dims else named["dims"]))))
+formula("permute")(lambda input, *dims, **named: tuple(input[d] for d in (_given(dims) if dims else named["dims"])))
 
 
 @formula("transpose", "swapaxes", "swapdims")
@@ -76,9 +75,7 @@ formula("mT mH adjoint")(lambda input: (*input[:-2], input[-1], input[-2]))
 @formula("movedim", "moveaxis")
 def movedim(input: Shape, source: Any, destination: Any) -> Shape:
     rank = len(input)
-    source, destination = (
-        [d % rank for d in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination)
-    )
+    source, destination = ([d % rank for d in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination))
     sizes: list[Any] = [None] * rank
     for s, d in zip(source, destination, strict=True):
         sizes[d] = input[s]
@@ -127,9 +124,7 @@ def diagonal(input: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Sha
 
 
 formula("unfold")(
-    lambda input, dimension, size, step: (
-        (*_put(input, dimension, (input[dimension] - size) // step + 1), size) if input else (size,)
-    )
+    lambda input, dimension, size, step: (*_put(input, dimension, (input[dimension] - size) // step + 1), size) if input else (size,)
 )
 
 
@@ -166,53 +161,64 @@ def _clamped(n: Any, bound: Any) -> Any:
 
 @formula("getitem")
 def getitem(input: Shape, index: Any) -> Shape | None:
-    """Python's and NumPy's rules. A mask selects by data: not known from sizes."""
+    """Python's and NumPy's rules. How many elements a mask selects depends on data."""
     index = index if isinstance(index, tuple) and not isinstance(index, torch.Size) else (index,)
-    taken = sum(i is not None and i is not Ellipsis and not isinstance(i, bool) for i in index)
-    shape, dims, advanced, places = [], iter(input), [], []
-    for i in index:
+    if any(isinstance(i, bool) or (isinstance(i, slice) and isinstance(i.start or i.stop, torch.Size)) for i in index):
+        return None
+    basic = [i is None or i is Ellipsis or isinstance(i, slice) for i in index]
+    taken = sum(len(i) if isinstance(i, Mask) else i is not None and i is not Ellipsis for i in index)
+    shape: list[Any] = []
+    dims, advanced, places = iter(input), [], []
+    for i, plain in zip(index, basic, strict=True):
         if i is Ellipsis:
             shape += [next(dims) for _ in range(len(input) - taken)]
-        elif i is None:
-            shape.append(1)
-        elif isinstance(i, bool):
-            return None
-        elif isinstance(i, slice):
-            if any(isinstance(p, torch.Size) for p in (i.start, i.stop, i.step)):
-                return None
-            shape.append(sliced(next(dims), i))
-        elif isinstance(i, (torch.Size, list)):
-            next(dims)
-            advanced.append(i if isinstance(i, torch.Size) else torch.tensor(i).shape)
+        elif plain:
+            shape.append(1 if i is None else sliced(next(dims), i))
+        else:  # an int, or a tensor of places: such dimensions go, and those of the tensors come instead
             places.append(len(shape))
-        else:
-            next(dims)  # an int: the dimension is gone. Beside index tensors it is one of them
-            places.append((len(shape),))
+            for _ in i if isinstance(i, Mask) else (i,):
+                next(dims)
+            if isinstance(i, (torch.Size, list)):
+                advanced.append((UNBACKED,) if isinstance(i, Mask) else i if isinstance(i, torch.Size) else torch.tensor(i).shape)
     shape += dims
     if not advanced:
         return tuple(shape)
-    spots = [p if isinstance(p, int) else p[0] for p in places]
-    joined = broadcast_shapes(*advanced)
-    first = next(k for k, i in enumerate(index) if not (i is None or i is Ellipsis or isinstance(i, slice)))
-    last = max(k for k, i in enumerate(index) if not (i is None or i is Ellipsis or isinstance(i, slice)))
-    together = all(not (i is None or i is Ellipsis or isinstance(i, slice)) for i in index[first : last + 1])
-    at = spots[0] if together else 0
+    joined = (UNBACKED,) if (UNBACKED,) in advanced else broadcast_shapes(*advanced)
+    first, last = basic.index(False), len(basic) - 1 - basic[::-1].index(False)
+    at = 0 if any(basic[first:last]) else places[0]  # apart, PyTorch puts them first
     return (*shape[:at], *joined, *shape[at:])
 
 
+formula("masked_select")(lambda input, mask: (UNBACKED,))
+formula("nonzero argwhere")(lambda input, as_tuple=False: [(UNBACKED,)] * max(len(input), 1) if as_tuple else (UNBACKED, len(input)))
+formula("bincount")(lambda input, weights=None, minlength=0: (UNBACKED,))
+
+
+@formula("unique")
+def unique(input: Shape, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """How many differ depends on data; the inverse has a place for each of the input."""
+    values = (UNBACKED,) if dim is None else _put(input, dim, UNBACKED)
+    inverse = tuple(input) if dim is None else (input[dim],)
+    several = (values, *([inverse] if return_inverse else []), *([(UNBACKED,)] if return_counts else []))
+    return several if len(several) > 1 else values
+
+
+formula("unique_consecutive")(lambda input, *args, **kwargs: unique(input, True, *args, **kwargs))
 formula("index_select")(lambda input, dim, index: _put(input, dim, index[0] if index else 1) if input else ())
 formula("gather")(lambda input, dim, index, **kwargs: index)
 formula("take")(lambda input, index: index)
 
 
 @formula("repeat_interleave")
-def repeat_interleave(
-    input: Shape, repeats: Any = None, dim: int | None = None, output_size: Any = None
-) -> Shape | None:
-    if output_size is None and not isinstance(repeats, int):
-        return None
+def repeat_interleave(input: Shape, repeats: Any = None, dim: int | None = None, output_size: Any = None) -> Shape | None:
+    if repeats is None:
+        return None  # indices: as many as the repeats add up to
     input = input if dim is not None else (math.prod(input),)
-    return _put(input, dim or 0, input[dim or 0] * repeats if output_size is None else output_size)
+    if isinstance(repeats, int):
+        count = input[dim or 0] * repeats
+    else:
+        count = UNBACKED if output_size is None else output_size * sym_min(math.prod(repeats), 1)
+    return _put(input, dim or 0, count)
 
 
 # -- joining and splitting -----------------------------------------------------------------------------
@@ -220,9 +226,7 @@ def repeat_interleave(
 
 @formula("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0) -> Shape:
-    shapes = [
-        s for s in tensors if not (len(s) == 1 and type(s[0]) is int and s[0] == 0)
-    ]  # legacy: an empty vector fits anywhere
+    shapes = [s for s in tensors if not (len(s) == 1 and type(s[0]) is int and s[0] == 0)]  # legacy: an empty vector fits anywhere
     if not shapes:
         return (0,)
     if len({len(s) for s in shapes}) > 1:
@@ -261,6 +265,8 @@ def pieces(name: str, input: Shape, *args: Any, **kwargs: Any) -> Any:
         return input[(args[0] if args else 0) if dim is None else dim]
     how = args[0] if args else next(v for k, v in kwargs.items() if k not in ("dim", "axis"))
     dim = (args[1] if len(args) > 1 else 0) if dim is None else dim
+    if isinstance(how, torch.Size) and name == "tensor_split":
+        return how[0] + 1  # a tensor of places
     if not isinstance(how, int):
         return None  # as many as the list says
     if name in ("chunk", "unsafe_chunk"):
@@ -279,9 +285,7 @@ def _chunks(n: int, chunks: int) -> range:
 
 
 @formula("split", "unsafe_split", "split_with_sizes")
-def split(
-    tensor: Shape, split_size: Any = None, dim: int = 0, split_size_or_sections: Any = None, split_sizes: Any = None
-) -> list[Shape]:
+def split(tensor: Shape, split_size: Any = None, dim: int = 0, split_size_or_sections: Any = None, split_sizes: Any = None) -> list[Shape]:
     how = next(v for v in (split_size, split_size_or_sections, split_sizes) if v is not None)
     if not isinstance(how, int):
         return [_put(tensor, dim, n) for n in how]
@@ -311,46 +315,31 @@ def tensor_split(
     if isinstance(how, int):
         return [_put(input, dim, n // how + (n % how > i)) for i in range(how)]
     bounds = [None, *how, None]
-    return [_put(input, dim, sliced(n, slice(a, b))) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [_put(input, dim, sliced(n, slice(a, b))) for a, b in itertools.pairwise(bounds)]
 
 
 formula("unbind")(lambda input, dim=0: [_put(input, dim)] * int(input[dim]))
 
 
-def _split_at(name: str, pick: Any) -> None:
-    @formula(name)
-    def split_named(input: Shape, how: Any = None, **named: Any) -> Any:
-        return tensor_split(input, how if how is not None else next(iter(named.values())), pick(input))
-
-
-_split_at("hsplit", lambda shape: 0 if len(shape) == 1 else 1)
-_split_at("vsplit", lambda shape: 0)
-_split_at("dsplit", lambda shape: 2)
-
-
+for _name, _dim in {"hsplit": lambda shape: 0 if len(shape) == 1 else 1, "vsplit": lambda shape: 0, "dsplit": lambda shape: 2}.items():
+    formula(_name)(lambda input, *how, pick=_dim, **named: tensor_split(input, *how, *named.values(), dim=pick(input)))
 formula("dstack")(lambda tensors: cat([_at_least(s, 3) for s in tensors], 2))
 formula("column_stack")(lambda tensors: cat([s if len(s) > 1 else (*s, 1) if s else (1, 1) for s in tensors], 1))
 
 
-def _at_least_nd(rank: int) -> None:
-    @formula(f"atleast_{rank}d")
-    def atleast(*tensors: Any) -> Any:
-        several = len(tensors) > 1 or (tensors and tensors[0] and isinstance(tensors[0][0], tuple))
-        shapes = tensors if len(tensors) > 1 else tensors[0] if several else tensors
-        made = tuple(_at_least(s, rank) for s in shapes)
-        return made if several else made[0]
+def atleast(rank: int, *tensors: Any) -> Any:
+    several = len(tensors) > 1 or (tensors and tensors[0] and isinstance(tensors[0][0], tuple))
+    made = tuple(_at_least(s, rank) for s in (tensors if len(tensors) > 1 or not several else tensors[0]))
+    return made if several else made[0]
 
 
 for _rank in (1, 2, 3):
-    _at_least_nd(_rank)
+    formula(f"atleast_{_rank}d")(functools.partial(atleast, _rank))
 
 
 @formula("block_diag")
 def block_diag(*tensors: Any) -> Shape:
-    shapes = [
-        _at_least(s, 2)
-        for s in (tensors[0] if len(tensors) == 1 and tensors[0] and isinstance(tensors[0][0], tuple) else tensors)
-    ]
+    shapes = [_at_least(s, 2) for s in (tensors[0] if len(tensors) == 1 and tensors[0] and isinstance(tensors[0][0], tuple) else tensors)]
     return sum(s[0] for s in shapes), sum(s[1] for s in shapes)
 
 
@@ -362,12 +351,8 @@ def diag_embed(input: Shape, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 formula("diagflat")(lambda input, offset=0: (math.prod(input) + abs(offset),) * 2)
-formula("slice")(
-    lambda input, dim=0, start=None, end=None, step=1: _put(input, dim, sliced(input[dim], slice(start, end, step)))
-)
-formula("_unsafe_masked_index")(
-    lambda input, mask, indices, fill: getitem(input, tuple((slice(None) if i is None else i for i in indices)))
-)
+formula("slice")(lambda input, dim=0, start=None, end=None, step=1: _put(input, dim, sliced(input[dim], slice(start, end, step))))
+formula("_unsafe_masked_index")(lambda input, mask, indices, fill: getitem(input, tuple(slice(None) if i is None else i for i in indices)))
 
 
 @formula("sum_to_size", "resize", "empty_permuted", "empty_strided", "as_strided")
@@ -396,14 +381,12 @@ formula("triu_indices")(lambda row, col, offset=0, **named: (2, row * col - tria
 formula("zeros ones empty rand randn")(lambda *size, **named: _given(size) if size else tuple(named["size"]))
 formula("full")(lambda size, fill_value=None, **named: tuple(size))
 formula("new_zeros new_ones new_empty new_empty_strided")(
-    lambda input, *size, **named: (
-        tuple(named["size"]) if not size else tuple(size[0]) if isinstance(size[0], (tuple, list)) else size
-    )
+    lambda input, *size, **named: tuple(named["size"]) if not size else tuple(size[0]) if isinstance(size[0], (tuple, list)) else size
 )
 formula("new_full")(lambda input, size, fill_value=None, **named: tuple(size))
 formula("randint")(
     lambda *bounds_and_size, size=None, **named: tuple(
-        size if size is not None else next((v for v in bounds_and_size if isinstance(v, (tuple, list))))
+        size if size is not None else next(v for v in bounds_and_size if isinstance(v, (tuple, list)))
     )
 )
 
@@ -432,10 +415,4 @@ def tensor(data: Any, **named: Any) -> Shape | None:
         if not data:
             return tuple(shape)
         data = data[0]
-    return (
-        (*shape, *data)
-        if isinstance(data, torch.Size)
-        else tuple(shape)
-        if isinstance(data, (int, float, complex))
-        else None
-    )
+    return (*shape, *data) if isinstance(data, torch.Size) else tuple(shape) if isinstance(data, (int, float, complex)) else None
