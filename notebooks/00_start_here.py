@@ -23,7 +23,6 @@
 
 # %%
 import importlib.util
-import shutil
 import sys
 
 import torch
@@ -46,7 +45,7 @@ def program(a, b):
 
 
 # %% [markdown]
-# Trace it with inputs of size 4, the simplest way: record what it does with tensors, and no guards at all. That is the analysis called `"blind"`.
+# Trace it with inputs of size 4, the simplest way: record what it does with tensors, and no guards at all. That is the **analysis** (the rule that decides the guards) called `"blind"`.
 
 # %%
 blind = dg.trace(program, torch.ones(4), torch.ones(4), analysis="blind")
@@ -61,10 +60,10 @@ print("trace:  ", blind(five, one).tolist())
 print("program:", program(five, one).tolist())
 
 # %% [markdown]
-# A wrong answer, without a word. Now with guards: the analysis `"whole_tensor"` fixes the whole shape of every input whose size was looked at.
+# A wrong answer, without a word. Now with guards. The analysis `"symbolic"` guards just what the program asked:
 
 # %%
-guarded = dg.trace(program, torch.ones(4), torch.ones(4), analysis="whole_tensor")
+guarded = dg.trace(program, torch.ones(4), torch.ones(4), analysis="symbolic")
 try:
     guarded(five, one)
 except dg.GuardFailure as error:
@@ -80,7 +79,8 @@ dg.draw(guarded, five, one)
 #
 # | colour and words | meaning |
 # | --- | --- |
-# | blue, `any (seen 4)`, dashed border | **dynamic**: any size will do; 4 was seen while tracing. A result says `seen 4` only: which of its sizes are free, this system can't tell yet |
+# | blue, `s0`, dashed border | **dynamic**: any size will do; `s0` is its name. The first lessons, which have no names for sizes yet, write `any (seen 4)` |
+# | yellow, `s0 > 3` | **constrained**: a guard bounds it |
 # | orange, `=4`, solid border | **static**: this size only |
 # | grey | a constant that the program holds itself, such as a weight |
 # | red, `FAIL` | a guard that refuses the inputs you gave to `draw` |
@@ -95,9 +95,14 @@ dg.draw(guarded, five, one)
 #
 # | lesson | question | minutes |
 # | --- | --- | --- |
+# | [1 · The IR](01_ir.ipynb) | What does the recording of a program look like, and how is it run again? | 35 |
+# | [2 · The tracer](02_tracer.ipynb) | How does a Python function become a graph, and what gets lost on the way? | 40 |
 # | [3 · Guard analysis](03_guard_analysis.ipynb) | Which looks at a size commit us to what? | 45 |
+# | [4 · The limits of precision](04_precision_limits.ipynb) | How much is answered wrongly, how much refused for nothing? | 50 |
+# | [5 · Shape formulas](05_shape_formulas.ipynb) | How can a guard name only the sizes that matter? | 55 |
+# | [6 · Symbolic guards](06_symbolic_guards.ipynb) | Can a trace stay valid for every size that takes the same path? | 55 |
 #
-# Lessons 1 (the recorded graph), 2 (the tracer) and 4 (the limits of precision) are not written yet; lesson 3 begins with the small system that 1 and 2 will build, in two cells.
+# Lessons 1 to 3 build a small system in their cells, in a few dozen lines; from lesson 4 on, the package `dynguard_lite` takes over, which is the same system grown up.
 #
 # ## Words
 #
@@ -111,6 +116,10 @@ dg.draw(guarded, five, one)
 # | specialise | fix a size to the value seen | the same word |
 # | hint | the value seen while tracing | the same word |
 # | rank | the number of dimensions | `Tensor.dim()` |
+# | SymInt, symbolic shape | a size that is an expression over the inputs' sizes | `torch.SymInt` |
+# | shape formula | how an operation's result size follows from its inputs' | a meta kernel |
+# | backed, unbacked size | known from the inputs' sizes; known only once data is | the same words |
+# | 0/1 specialisation, duck shaping | a size of 0 or 1 is fixed; equal sizes are taken for one symbol | `DimDynamic.DUCK` |
 # | broadcasting | how sizes 1 and n go together | the same word |
 # | cache entry | guards and a trace, kept for later calls | `torch._dynamo.types.CacheEntry` |
 # | recompile | no entry accepts the inputs: trace again | `TORCH_LOGS="recompiles"` |
@@ -123,8 +132,9 @@ def check(what, there, advice):
 
 
 version = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
-draws = shutil.which("dot") or importlib.util.find_spec("graphviz_pure")
+draws = "image/svg+xml" in dg.draw(guarded)._repr_mimebundle_()
 check("Python 3.11 or newer", sys.version_info >= (3, 11), "python.org has it")
 check("torch 2.9 or newer", version >= (2, 9), "pip install -r requirements.txt")
+check("tqdm", importlib.util.find_spec("tqdm"), "pip install tqdm")
 check("matplotlib", importlib.util.find_spec("matplotlib"), "pip install matplotlib")
 check("a program that draws", draws, "pip install graphviz graphviz-pure")

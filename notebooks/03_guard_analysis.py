@@ -19,7 +19,7 @@
 #
 # *Know first:* lessons 1 (nodes, `interp_node`) and 2 (`Variable`, why a branch vanishes from a trace). *About 45 minutes.*
 #
-# [← previous](00_start_here.ipynb) · [map](00_start_here.ipynb)
+# [← previous](02_tracer.ipynb) · [map](00_start_here.ipynb) · [next →](04_precision_limits.ipynb)
 
 # %%
 import itertools
@@ -528,4 +528,4 @@ for program, n in (program_1, 4), (program_2, 4), (program_3, 1):
 # | `input_sources`, in spirit | `torch._guards.Source`: where a value came from |
 # | watching recompiles happen | `TORCH_LOGS="recompiles"`, `TORCH_LOGS="guards"` |
 #
-# [← previous](00_start_here.ipynb) · [map](00_start_here.ipynb)
+# [← previous](02_tracer.ipynb) · [map](00_start_here.ipynb) · [next →](04_precision_limits.ipynb)
