@@ -24,12 +24,15 @@ _MODULES = {
     "errors": ("TraceError", "DataDependentError", "UnbackedSizeError", "OutputError", "GuardFailure"),
     "draw": ("draw",),
     "picture": ("Drawing",),
+    "explore": ("explore",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted(_HOME)
+__all__ = sorted([*_HOME, "dynamo"])
 
 
 def __getattr__(name: str) -> object:
+    if name == "dynamo":  # a module is the public name: dg.dynamo.trace
+        return importlib.import_module(".dynamo", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'dynguard_lite' has no attribute {name!r}; it has {', '.join(__all__)}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import torch
+
 from .ambient import v_ambient
+from .dynamo import DynamoTrace, graph_of
 from .expressions import Bool, Expr, Shape, symbols, unbacked
-from .ir import Graph, ancestors, call_text, node_names, short_repr
+from .ir import Graph, Op, ancestors, call_text, node_names, short_repr
 from .picture import Box, Drawing, View, as_dot
 from .sizes import expr_of, items
 from .traces import Trace
 from .tree import leaves
 
+_SIZE = Op("v_size")  # in TorchDynamo's graphs: a size as an input of its own
 FOLD_ABOVE = 150  # nodes; a larger graph is drawn folded
 
 
 def draw(x: Any, *args: Any, direction: str = "TB", **kwargs: Any) -> Drawing:
     """A picture of a trace, a graph, or the graph that a node ends.
 
-    x: a Trace, a Graph, a Node, a node of the reader's own (anything with `op`, `inputs` and
-    `params`), or a traced value that has one (`.node`).
+    x: a Trace, one of TorchDynamo's (`dg.dynamo.trace`), a Graph, a Node, a node of the reader's own
+    (anything with `op`, `inputs` and `params`), a traced value that has one (`.node`), a
+    torch.fx.GraphModule or a torch.export.ExportedProgram (sizes from its metadata).
     args, kwargs: inputs, for a trace only: each guard is marked PASS or FAIL for them.
     direction: "TB" (top to bottom) or "LR".
     """
@@ -28,10 +33,15 @@ def draw(x: Any, *args: Any, direction: str = "TB", **kwargs: Any) -> Drawing:
         raise ValueError(f"draw: direction must be 'TB' or 'LR', got {direction!r}")
     if isinstance(x, Trace):
         view, text = _of_trace(x, args, kwargs)
+    elif isinstance(x, DynamoTrace):
+        view, text = _of_dynamo(x, args, kwargs)
     elif args or kwargs:
         raise TypeError(f"draw: inputs are for a Trace, which has guards to check; got a {type(x).__name__}")
     elif isinstance(x, Graph):
         view, text = _of_graph(x), str(x)
+    elif isinstance(x, (torch.fx.GraphModule, torch.export.ExportedProgram)):
+        graph = graph_of(x)
+        view, text = _of_graph(graph, _FxCells({}, graph)), str(graph)
     else:
         node = x if hasattr(x, "inputs") else getattr(x, "node", None)
         if not all(hasattr(node, name) for name in ("op", "inputs", "params")):
@@ -144,7 +154,68 @@ class _Cells:
         return "\n".join(["", "sizes", *legend, *lines])
 
 
-def _of_graph(graph: Graph, cells: _Cells | None = None) -> View:
+class _FxCells:
+    """The same, from the sizes that an FX graph's metadata has: numbers are static, symbols as free as `status` says."""
+
+    shapes = failed = ()
+    short = staticmethod(str)
+
+    def __init__(self, status: dict[str, tuple[str, ...]], graph: Graph):
+        self.status = {n.name: status.get(n.name) or self._own(n) for n in graph.parameters}
+        dims = [(f"{p.name}.shape[{d}]", n, self.status[p.name][d]) for p in graph.parameters for d, n in enumerate(p.params["dims"])]
+        self.bounded = {n for _, n, status in dims if status == "constrained"}
+        self.names = {n: size for size, n, _ in reversed(dims)}
+
+    @staticmethod
+    def _own(node: Any) -> tuple[str, ...]:
+        return tuple("static" if n.isdigit() else "dynamic" for n in node.params["dims"])
+
+    def of(self, node: Any) -> list[tuple[str, str]]:
+        kinds = self.status.get(node.name) if node.is_parameter else None
+        return [(f"={n}" if n.isdigit() else n, kinds[d] if kinds else self._kind(node, n)) for d, n in enumerate(node.params["dims"])]
+
+    def _kind(self, node: Any, size: str) -> str:
+        if size.isdigit():
+            return "constant" if node.op.name == "v_constant" else "static"
+        used = set(re.findall(r"\b[suz]\d+\b", size))
+        return "data" if any(n[0] == "u" for n in used) else "constrained" if used & self.bounded else "dynamic"
+
+    def legend(self) -> list[str]:
+        named = [f"{symbol} is {size}" for symbol, size in sorted(self.names.items()) if symbol[0] in "suz"]
+        return [", ".join(named[i : i + 4]) for i in range(0, min(len(named), 16), 4)]
+
+
+def _of_dynamo(trace: DynamoTrace, args: tuple, kwargs: dict) -> tuple[View, str]:
+    """TorchDynamo's graphs one under the other, and its guards on sizes."""
+    view = View([], [])
+    reasons = [*trace.breaks, ""] if len(trace.graphs) > 1 and len(trace.entries) == 1 else [""]
+    graphs = trace.graphs if len(trace.entries) == 1 else [trace.graph]
+    for i, graph in enumerate(graphs):
+        cells = _FxCells(trace.status if graph is trace.graph else {}, graph)
+        part = _of_graph(graph, cells)
+        view.boxes += part.boxes
+        view.arrows += part.arrows
+        view.notes += cells.legend() if i == 0 else []
+        if i < len(graphs) - 1:
+            reason = reasons[i] if i < len(reasons) else ""
+            mark = Box(f"break {i}", "graph break", [], [reason or "see TORCH_LOGS=graph_breaks"])
+            view.boxes.append(mark)
+            view.arrows += [(part.boxes[-1].key, mark.key)] if part.boxes else []
+        if i > 0 and part.boxes:
+            view.arrows.append((f"break {i - 1}", part.boxes[0].key))
+    refused = trace.why(*args, **kwargs) if args or kwargs else ""
+    listed = [g for g in trace.guards if g.kind in ("size", "expression")]
+    for guard in listed:
+        verdict = "" if not (args or kwargs) else "FAIL" if guard.code in refused else "PASS"
+        view.guards.append((f"{verdict or 'guard'}  {guard.code}   ({guard.cause})", verdict))
+    if refused:
+        view.guards.append((f"FAIL  TorchDynamo says: {refused}", "FAIL"))
+    others = len(trace.guards) - len(listed)
+    view.guards.append((f"and {others} guards on other things than sizes", ""))
+    return view, str(trace) + (f"\nfor these inputs\n  {'FAIL  ' + refused if refused else 'accepted'}" if args or kwargs else "")
+
+
+def _of_graph(graph: Graph, cells: _Cells | _FxCells | None = None) -> View:
     names = _names(graph)
     returned = {leaf for leaf in leaves(graph.output) if hasattr(leaf, "inputs")}
     static: dict[Any, bool] = {}  # does the whole value come from static parameters and constants only?
@@ -157,7 +228,7 @@ def _of_graph(graph: Graph, cells: _Cells | None = None) -> View:
             static[node] = all(s == "static" for s in cells.status[name]) if cells else op == "v_static_param"
         else:
             static[node] = all(static[i] for i in node.inputs)
-        kind = "plain" if node.op == v_ambient else "constant" if op == "v_constant" else "static" if static[node] else "dynamic"
+        kind = "plain" if node.op in (v_ambient, _SIZE) else "constant" if op == "v_constant" else "static" if static[node] else "dynamic"
         box = Box(node, f"{name}: {op}" if name else op, status=kind, first=parameter or kind == "constant")
         if shape is not None:
             if cells is not None:
@@ -173,7 +244,9 @@ def _of_graph(graph: Graph, cells: _Cells | None = None) -> View:
             box.remarks.append("FAIL")
         boxes.append(box)
         dotted += [(source, node) for source in _sizes_used(node, graph)]
-    view = View(boxes, [(i, node) for node in graph.nodes for i in _used(node)], dotted)
+    arrows = [(i, node) for node in graph.nodes for i in _used(node)]
+    dotted += [(a, b) for a, b in arrows if a.op == _SIZE]
+    view = View(boxes, [(a, b) for a, b in arrows if a.op != _SIZE], dotted)
     return _folded(view, graph) if len(boxes) > FOLD_ABOVE else view
 
 

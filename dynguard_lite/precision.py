@@ -59,6 +59,8 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
 
     sizes: what each dimension of each tensor argument takes, 0 and 1 included; or, by
     dimension, `{"a.shape[0]": range(6)}`: then all others keep the size they have.
+    dynamo: measure TorchDynamo too, in rows named `dynamo True`, `dynamo False` (sizes symbolic, or not)
+    and `dynamo automatic` (a second call has shown that sizes change).
     Tensors of the grid hold random numbers; integer ones repeat the values given, which
     may be indices. The program runs on clones.
     Raises ValueError for a grid of more than 200,000 shapes or without any, TraceError for
@@ -67,8 +69,6 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
     unknown = [a for a in analyses if a not in ANALYSES]
     if unknown:
         raise ValueError(f"measure: analyses must be among {', '.join(ANALYSES)}; got {unknown[0]!r}")
-    if dynamo:
-        raise NotImplementedError("measure: dynamo=True needs dg.dynamo, which this version doesn't have yet")
     program = _Program(fn, args, kwargs)
     axes = program.axes(sizes)
     total = math.prod(len(axis) for axis in axes.values())
@@ -77,10 +77,12 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
                          "give sizes for a few dimensions, {'a.shape[0]': range(6)}")  # fmt: skip
     here = program.shapes
     traces = {a: program.trace(here, a) for a in analyses}
+    if dynamo:
+        traces |= program.dynamo_traces()
     path = path_of(program.trace(here, "symbolic").graph)
     runs, valid = set(), set()
-    accepted: dict[str, set[Point]] = {a: set() for a in analyses}
-    unsound: dict[str, set[Point]] = {a: set() for a in analyses}
+    accepted: dict[str, set[Point]] = {a: set() for a in traces}
+    unsound: dict[str, set[Point]] = {a: set() for a in traces}
     grid = (program.at(dict(zip(axes, choice, strict=True))) for choice in itertools.product(*axes.values()))
     for point in tqdm(grid, total=total, desc=f"measuring {title(fn)}", unit=" shapes", delay=2, leave=False):
         expected = program.run(point, fn)
@@ -95,8 +97,10 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
                 accepted[a].add(point)
                 if not same(expected, program.run(point, t.replay)):
                     unsound[a].add(point)
-    rows = {a: Measured(tuple(g.code for g in traces[a].guards), frozenset(accepted[a]), frozenset(valid),
-                        frozenset(unsound[a])) for a in analyses}  # fmt: skip
+    rows = {}
+    for a, t in traces.items():  # of TorchDynamo's guards, those on sizes
+        guards = tuple(g.code for g in t.guards if a in analyses or g.kind in ("size", "expression"))
+        rows[a] = Measured(guards, frozenset(accepted[a]), frozenset(valid), frozenset(unsound[a]))
     return Measurement(program, axes, frozenset(runs), rows)
 
 
@@ -156,6 +160,18 @@ class _Program:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return trace(self.fn, *args, analysis=analysis, **kwargs)
+
+    def dynamo_traces(self) -> dict[str, Any]:
+        """TorchDynamo's traces: dynamic, static, and automatic dynamic after a second call with larger sizes."""
+        from . import dynamo
+
+        args, kwargs = self.arguments(self.shapes)
+        made = {f"dynamo {d}": dynamo.trace(self.fn, *args, dynamic=d, **kwargs) for d in (True, False)}
+        larger = tuple(tuple(n + 1 for n in shape) for shape in self.shapes)
+        also = self.arguments(larger)[0]
+        if not kwargs and not isinstance(self.run(larger, self.fn), Exception):
+            made["dynamo automatic"] = dynamo.trace(self.fn, *args, also=(also,))
+        return made
 
     def same_path(self, point: Point, path: list) -> bool:
         try:

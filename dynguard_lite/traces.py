@@ -13,7 +13,7 @@ from .analyses import ANALYSES
 from .errors import OutputError, TraceError
 from .guards import Guard, Guards, equal, structure
 from .interpreter import run_graph
-from .ir import Graph
+from .ir import Graph, v_static_param
 from .shapes import Shapes
 from .source import definition
 from .table import Table
@@ -97,7 +97,11 @@ def _finish(fn: Callable, signature: inspect.Signature, tracer: Tracer, analysis
     guards = [g for g in guards if not (g.kind == "rank" and g.params in whole)]  # the shape's length is the rank
     tensors = {n.name: tracer.start for n in tracer.tensors}
     output = map_tree(lambda v: v.tensor if type(v) is Variable else hint(v), result, (torch.Tensor, *SIZES))
-    return Trace(fn, analysis, tracer.graph, Guards(guards, signature, tensors, tracer.hidden.values()), output, tracer.shapes)
+    made = Trace(fn, analysis, tracer.graph, Guards(guards, signature, tensors, tracer.hidden.values()), output, tracer.shapes)
+    for node in tracer.tensors:
+        if "dynamic" not in (dims := made.status[node.name]) and "constrained" not in dims and dims:
+            node.op = v_static_param
+    return made
 
 
 class Trace:

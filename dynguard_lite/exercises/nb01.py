@@ -29,7 +29,8 @@ def more_ops(answer: Callable[[], tuple], node: Callable, dynamic: Callable, v_a
     expect(isinstance(got, tuple) and len(got) == 3 and callable(got[2]), "the form of the answer", "two ops and a function", repr(got),
            "return v_sub, v_sum, my_interp")  # fmt: skip
     v_sub, v_sum, interp = got
-    expect(str(v_sub) == "v_sub" and str(v_sum) == "v_sum", "the names of the ops", "v_sub and v_sum", f"{v_sub} and {v_sum}", 'Op("v_sub")')
+    named = str(v_sub) == "v_sub" and str(v_sum) == "v_sum"
+    expect(named, "the names of the ops", "v_sub and v_sum", f"{v_sub} and {v_sum}", 'Op("v_sub")')
     a, b = dynamic("a", [3, 2]), dynamic("b", [3, 2])
     x, y = torch.randn(3, 2), torch.randn(3, 2)
     first = node(v_sum, (a,), {"dim": 0})
