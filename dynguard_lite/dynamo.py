@@ -64,8 +64,9 @@ def _unnoticed() -> Iterator[None]:
             yield
     finally:
         logging.disable(disabled)
-        counters.clear()
-        counters.update(before)
+        for name in list(counters):
+            counters[name].clear()
+            counters[name].update(before.get(name, {}))
 
 
 def trace(fn: Callable, /, *args: Any, dynamic: bool | None = None, also: tuple = (), **kwargs: Any) -> DynamoTrace:
