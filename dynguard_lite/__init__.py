@@ -25,6 +25,7 @@ _MODULES = {
     "draw": ("draw",),
     "picture": ("Drawing",),
     "explore": ("explore",),
+    "exercises.progress": ("progress",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted([*_HOME, "dynamo"])

@@ -41,9 +41,16 @@ class Sizes:
     guards so far say, None where they don't; `check(condition)` is what `torch._check` asks for."""
 
     def __init__(self, symbolic: bool, decide: Callable[[Bool], bool], integer: Callable[[Expr], int],
-                 settled: Callable[[Bool], bool | None], check: Callable[[Bool], bool] | None = None):  # fmt: skip
+                 settled: Callable[[Bool], bool | None], check: Callable[[Bool], bool] | None = None,
+                 seen: Callable[[], bool] = lambda: False):  # fmt: skip
         self.space, self.symbolic, self._decide, self._integer = Space(), symbolic, decide, integer
-        self.settled, self.check = settled, check or decide
+        self.settled, self.check, self._seen = settled, check or decide, seen
+        self._formulas = 0
+
+    @property
+    def seen(self) -> bool:
+        """Does the program get to see a text? Then it has to be what eager would show."""
+        return not self._formulas and self._seen()
 
     def integer(self, value: int | SymInt) -> int:
         return self._integer(value.expr) if type(value) is SymInt else value
@@ -62,10 +69,12 @@ class Sizes:
     def in_formula(self) -> Iterator[None]:
         """A shape formula computes expressions, whatever the analysis makes of a program's looks."""
         before, self.symbolic = self.symbolic, True
+        self._formulas += 1
         try:
             yield
         finally:
             self.symbolic = before
+            self._formulas -= 1
 
 
 def expr_of(value: Any) -> Expr | None:
@@ -266,7 +275,8 @@ class SymInt(_Symbolic, torch.SymInt):
         return self.expr.hint
 
     def __repr__(self) -> str:
-        return str(self.expr)
+        """In the program a plain int, which is guarded, as all text may decide something; `expr` is there to look at."""
+        return repr(_plain(self)) if self.sizes.seen else str(self.expr)
 
     def __bool__(self) -> bool:
         return bool(self != 0)
@@ -303,7 +313,7 @@ class SymBool(_Symbolic, torch.SymBool):
         return self.condition.hint
 
     def __repr__(self) -> str:
-        return str(self.condition)
+        return repr(_plain(self)) if self.sizes.seen else str(self.condition)
 
     def __bool__(self) -> bool:
         return self.sizes.decide(self.condition)

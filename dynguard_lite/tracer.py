@@ -109,7 +109,8 @@ class Tracer(TorchFunctionMode):
         self.facts = Facts()
         self.sizes = self.shapes = None
         if self.analysis.remembers:
-            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer, self.facts.settled, self._check)
+            self.sizes = Sizes(self.analysis.symbolic, self._decide, self._integer, self.facts.settled, self._check,
+                               lambda: watch.current() is self)  # fmt: skip
             self.shapes = Shapes(self.sizes)
         self.seen: dict[str, set[Node]] = defaultdict(set)  # nodes that a walk of each kind has visited
         self.tensors: dict[Node, torch.Tensor] = {}  # of parameters

@@ -96,6 +96,7 @@ SPECIALISING = {
     "math": lambda n, m: (math.sqrt(n), math.log2(n + 1), math.gcd(n, m), math.ceil(n / 2)),
     "f-strings": lambda n, m: len(f"{n:03d} {m}"),
     "text": lambda n, m: len(str(n) + repr(int(m))),
+    "text of a list": lambda n, m: int(f"{[n, m]}" == "[4, 3]") + int(repr(n) == "4") + int(f"{(n, m)!r}" == "(4, 3)"),
     "a dict key": lambda n, m: {n: 1, 4: 2}.get(4, 0),
     "a set": lambda n, m: len({n, m, 3}),
     "max": lambda n, m: (max(n, m), min(n, 3)),
@@ -130,6 +131,14 @@ def test_python_with_a_size_is_exact_or_guarded(name, analysis):
     assert accepted == (49 if name in SYMBOLIC and analysis == "symbolic" else accepted) and accepted >= 1
     if name in SPECIALISING:
         assert accepted < 49
+
+
+@pytest.mark.parametrize("analysis", ["per_dimension", "symbolic"])
+def test_the_text_of_a_shape_is_a_look_at_all_of_it(analysis):
+    for text in (str, repr, "{}".format, lambda s: f"{s}", lambda s: f"{list(s)}"):
+        t = dg.trace(lambda x, text=text: x * 2 if "6, 3]" in text(x.shape) else x, torch.randn(6, 3), analysis=analysis)
+        assert torch.equal(t.replay(torch.ones(6, 3)), torch.full((6, 3), 2.0))
+        assert t.accepts(torch.ones(6, 3)) and not t.accepts(torch.ones(6, 2)) and not t.accepts(torch.ones(5, 3))
 
 
 def test_a_comparison_guards_its_own_outcome():

@@ -12,6 +12,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .progress import solved
+
 
 class Wrong(Exception):
     """An answer that a check refuses."""
@@ -23,13 +25,16 @@ def expect(condition: bool, given: str, expected: Any, got: Any, thought: str) -
         raise Wrong(f"for {given}: expected {expected}, got {got}.\n{thought}")
 
 
-def exercise(check: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Make `check(answer)` print its verdict, so that a notebook runs on whatever the answer does."""
+def exercise(check: Callable[..., None]) -> Callable[..., None]:
+    """Make `check(answer)` print its verdict, so that a notebook runs on whatever the answer does.
+
+    What else the notebook hands over (its own classes, a program, a trace) follows the answer.
+    """
 
     @functools.wraps(check)
-    def run(answer: Any) -> None:
+    def run(answer: Any, *given: Any) -> None:
         try:
-            check(answer)
+            check(answer, *given)
         except NotImplementedError:
             print("not attempted yet: write your answer in the cell above, then run both cells")
         except Wrong as fault:
@@ -38,5 +43,6 @@ def exercise(check: Callable[[Any], None]) -> Callable[[Any], None]:
             print(f"not yet: your answer raised {type(error).__name__}: {error}")
         else:
             print("correct")
+            solved(f"{run.__module__.rpartition('.')[2]}.{run.__name__}")
 
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -12,17 +11,7 @@ import torch
 from . import Wrong, exercise, expect
 
 
-def _needs_the_notebook(check: Callable) -> Callable:
-    """The notebook's own classes come as further arguments: the answer is tried on the reader's nodes."""
-
-    @functools.wraps(check)
-    def run(answer: Any, *theirs: Any) -> None:
-        exercise(lambda a: check(a, *theirs))(answer)
-
-    return run
-
-
-@_needs_the_notebook
+@exercise
 def more_ops(answer: Callable[[], tuple], node: Callable, dynamic: Callable, v_add: Any, v_mul: Any) -> None:
     """`answer()` is v_sub, v_sum and an interpreter of all five ops."""
     got = answer()
@@ -51,7 +40,7 @@ def _short(value: Any) -> str:
     return f"a tensor of size {list(value.shape)} with sum {value.sum():.3f}" if isinstance(value, torch.Tensor) else repr(value)
 
 
-@_needs_the_notebook
+@exercise
 def shows_static(answer: Callable[[Any], str], node: Callable, dynamic: Callable, v_static_param: Any, v_add: Any, v_mul: Any) -> None:
     """`answer(node)` prints static parameters with name and size, all else as before."""
     s = node(v_static_param, (), {"name": "w", "size": torch.Size([2, 3])})
@@ -70,7 +59,7 @@ def shows_static(answer: Callable[[Any], str], node: Callable, dynamic: Callable
         expect(got == expected, given, expected, repr(got), "Compare letter by letter: list(size) prints with brackets.")
 
 
-@_needs_the_notebook
+@exercise
 def topological_order(answer: Callable[[Any], list], node: Callable, dynamic: Callable, v_add: Any) -> None:
     """`answer(node)`: all nodes that it is computed from, each once, inputs first, without recursion."""
     a, b = dynamic("a", [1]), dynamic("b", [1])
@@ -151,7 +140,7 @@ def _counted(root: Any) -> tuple[Any, _Counter]:
     return copy, counter
 
 
-@_needs_the_notebook
+@exercise
 def listing(answer: Callable[[list], str], node: Callable, dynamic: Callable, v_add: Any, v_mul: Any) -> None:
     """`answer(nodes)`: one line a node that is no parameter, named v0, v1, ... with inputs by name."""
     x, b = dynamic("x", [1]), dynamic("b", [1])

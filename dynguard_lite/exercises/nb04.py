@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -12,16 +11,6 @@ import torch
 from . import exercise, expect
 
 
-def _of(check: Callable) -> Callable:
-    """The program and the trace that the exercise is about come as further arguments."""
-
-    @functools.wraps(check)
-    def run(answer: Any, *given: Any) -> None:
-        exercise(lambda a: check(a, *given))(answer)
-
-    return run
-
-
 def _result(fn: Callable, *args: Any) -> torch.Tensor | None:
     try:
         return fn(*args)
@@ -29,7 +18,7 @@ def _result(fn: Callable, *args: Any) -> torch.Tensor | None:
         return None
 
 
-@_of
+@exercise
 def wrong_size(answer: Callable[[], int], program: Callable, trace: Any) -> None:
     """`answer()`: a size where the blind trace of `halves` runs and answers otherwise than the program."""
     n = answer()
@@ -42,7 +31,7 @@ def wrong_size(answer: Callable[[], int], program: Callable, trace: Any) -> None
            "two different answers", "the same answer twice", "Does the program take the other path there?")  # fmt: skip
 
 
-@_of
+@exercise
 def refused(answer: Callable[[], tuple[int, int]], program: Callable, trace: Any) -> None:
     """`answer()`: sizes of a and b that the trace of `total` refuses though the program takes the same path."""
     sizes = answer()
