@@ -161,9 +161,30 @@ def floordiv(a: Expr, b: Expr) -> Expr:
     if b.value is not None and b.value > 0:  # (4*n + m + 9) // 4 is n + 2 + (m + 1) // 4
         whole = Expr({m: c // b.value for m, c in a.terms.items() if m == () or c % b.value == 0})
         rest = a - whole * b
-        return whole if rest.value is not None else whole + rest.space.call("//", (rest, b))
+        if rest.value is not None:
+            return whole
+        common = math.gcd(b.value, *(c for m, c in rest.terms.items() if m))  # (2*n + 1) // 4 is n // 2
+        rest, b = Expr({m: c // common for m, c in rest.terms.items()}), number(b.value // common)
+        return whole + (rest if b.value == 1 else rest.space.call("//", (rest, b)))
+    a, b = _reduced(a, b)
+    if b.value is not None and b.value > 0:
+        return floordiv(a, b)
     exact = _divide(a, b)
     return exact if exact is not None else (a + b).space.call("//", (a, b)) if a != -b else number(-1)
+
+
+def _reduced(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """a and b without the factors that they share: `n*m // (2*n)` is `m // 2` (with n zero, eager raises)."""
+    if len(b.terms) != 1 or not a.terms:
+        return a, b
+    for atom in next(iter(b.terms)):
+        if all(atom in m for m in a.terms):
+            a, b = _without(a, atom), _without(b, atom)
+    return a, b
+
+
+def _without(e: Expr, atom: Atom) -> Expr:
+    return Expr({m[: (i := m.index(atom))] + m[i + 1 :]: c for m, c in e.terms.items()})
 
 
 def _divide(a: Expr, b: Expr) -> Expr | None:
