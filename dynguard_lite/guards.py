@@ -175,7 +175,8 @@ class Guards:
         return self._compile(" and ".join(f"({g.code})" for g in self._ordered) or "True")
 
     @functools.cached_property
-    def _leaves(self) -> Callable[..., tuple]:
+    def tensors(self) -> Callable[..., tuple]:
+        """The tensors of a call, in the order of `names`."""
         return self._compile(f"({''.join(n + ', ' for n in self.names)})")
 
     @functools.cached_property
@@ -229,7 +230,7 @@ class Guards:
 
     def leaves(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The tensors of a call, by parameter name: `{"batch['ids']": tensor(...)}`."""
-        return dict(zip(self.names, self._leaves(*args, **kwargs), strict=True))
+        return dict(zip(self.names, self.tensors(*args, **kwargs), strict=True))
 
     def require(self, *args: Any, **kwargs: Any) -> None:
         """Raise GuardFailure, naming each guard that refuses, expected and got."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 
 from . import ambient
 from .analyses import ANALYSES
+from .codegen import LARGEST, Source
 from .errors import OutputError, TraceError
 from .guards import Guard, Guards, equal, structure
 from .interpreter import run_graph
@@ -130,7 +132,18 @@ class Trace:
 
     def replay(self, *args: Any, **kwargs: Any) -> Any:
         """Run the recorded operations on these arguments, in program order, without a check."""
-        return run_graph(self.graph, self.guards.leaves(*args, **kwargs))
+        if len(self.graph) > LARGEST:
+            return run_graph(self.graph, self.guards.leaves(*args, **kwargs))
+        return self._source.run(*self.guards.tensors(*args, **kwargs))
+
+    @property
+    def code(self) -> str:
+        """The Python source that a replay runs: a line for each node, values dropped after their last use."""
+        return self._source.text
+
+    @functools.cached_property
+    def _source(self) -> Source:
+        return Source(self.graph, title(self.fn))
 
     @property
     def status(self) -> dict[str, tuple[str, ...]]:
