@@ -45,12 +45,12 @@ class _Calls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def exercised(samples: int = 4) -> dict[str, set[Callable]]:
-    """The torch functions that op_db calls on the CPU, by name, looks at metadata left out."""
+def exercised(samples: int = 4, progress: bool = True) -> dict[str, set[Callable]]:
+    """The torch functions that op_db calls on the CPU, by name, looks at metadata left out; a few samples an entry."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     found: dict[str, set[Callable]] = defaultdict(set)
-    for op in tqdm(op_db, desc="calling each entry of op_db", unit=" entries", delay=2, leave=False):
+    for op in tqdm(op_db, desc="calling each entry of op_db", unit=" entries", delay=2, leave=False, disable=not progress):
         dtypes = sorted(op.supported_dtypes("cpu"), key=lambda d: (d != torch.float32, str(d)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # op_db's deprecated spellings
@@ -73,7 +73,7 @@ def exercised(samples: int = 4) -> dict[str, set[Callable]]:
 def family(functions: set[Callable], name: str) -> str | None:
     """The module of formulas that covers a function; None where no formula does."""
     rules = [rule for f in functions if (rule := formulas.find(f, name)) is not None]
-    return rules[0].__module__.rpartition(".")[2] if rules else None
+    return getattr(rules[0], "func", rules[0]).__module__.rpartition(".")[2] if rules else None
 
 
 def jit_names() -> set[str]:
@@ -83,9 +83,9 @@ def jit_names() -> set[str]:
     return {schema.split("(")[0].split(".")[0].removeprefix("aten::") for schema in shape_compute_graph_mapping}
 
 
-def report() -> Table:
+def report(samples: int = 4, progress: bool = True) -> Table:
     """Per family: functions with a formula, and how many of those PyTorch's own Python shape functions cover."""
-    names = exercised()
+    names = exercised(samples, progress)
     jit = jit_names()
     families = {name: family(functions, name) for name, functions in names.items()}
     counts = Counter(f for f in families.values() if f)

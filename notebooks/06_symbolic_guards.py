@@ -68,16 +68,16 @@ for analysis in ("per_dimension", "symbolic"):
 # %%
 def inspected(x):
     n = x.shape[0]
-    print(isinstance(n, int), "|", repr(n), "|", n.hint)
-    print(repr(2 * n + 1), "|", repr(100 - n), "|", repr((n + n) // 4), "|", repr(n > 3))
-    print(repr(x.shape), "|", repr(torch.cat([x, x]).shape), "|", repr(x.numel()))
+    print(isinstance(n, int), "|", n.expr, "|", n.hint)
+    print((2 * n + 1).expr, "|", (100 - n).expr, "|", ((n + n) // 4).expr, "|", (n > 3).condition)
+    print([size.expr for size in torch.cat([x, x]).shape], "|", x.numel().expr)
     return x
 
 
 guards(inspected, torch.randn(5, 3))
 
 # %% [markdown]
-# To `isinstance` it's an int, from either side of an operator too. `repr` shows the expression, for your eyes only: a program must not decide by it. After all this the list of guards is empty: arithmetic commits us to nothing, and `n > 3` is a question that nobody has asked yet.
+# To `isinstance` it's an int, from either side of an operator too. The attribute `expr` is for your eyes. After all this the list of guards is empty: arithmetic commits us to nothing, and `n > 3` is a question that nobody has asked yet.
 #
 # It's asked when Python insists on a plain value. *Predict,* for each program below (`n` stands for `x.shape[0]`): no guard, a comparison, or `== 5`?
 
