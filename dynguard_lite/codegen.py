@@ -132,8 +132,8 @@ class Source:
             if value.op in ("and", "or"):
                 return "(" + f" {value.op} ".join(map(self._expression, value.args)) + ")"
             return f"({self._expression(value.args[0])} {value.op} {self._expression(value.args[1])})"
-        terms = ["*".join([*map(self._atom, m), *([str(c)] if c != 1 or not m else [])]) for m, c in value.terms.items()]
-        return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})" if terms else "0"
+        terms = ["*".join([*map(self._atom, m), *([str(c)] if c != 1 or not m else [])]) for m, c in value.terms.items()] or ["0"]
+        return f"({' + '.join(terms)})" if len(terms) > 1 or "*" in terms[0] else terms[0]
 
     def _atom(self, atom: Atom) -> str:
         if atom.op == "size":

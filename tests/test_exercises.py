@@ -48,7 +48,7 @@ def exercises_of(path):
             blocks = re.findall(r"```python\n(.*?)```", cells[i + 2].source.rpartition("<details>")[2], re.S)
             assert blocks, f"{path.name}: no solution in the last <details> after the check in cell {i + 1}"
             found.append(Exercise(list(before), cell.source, cells[i + 1].source, "\n".join(blocks)))
-        elif cell.cell_type == "code" and "check" not in tags:
+        elif cell.cell_type == "code" and not {"check", "nbval-ignore-output"} & set(tags):  # plots, timings
             before.append(cell.source)
     return found
 

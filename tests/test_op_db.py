@@ -95,7 +95,11 @@ def test_replay_equals_eager(op):
     fn = program(op)
     for args, kwargs in samples(op):
         want = fn(*clones(args), **clones(kwargs))
-        t = dg.trace(fn, *clones(args), **clones(kwargs))
+        try:
+            t = dg.trace(fn, *clones(args), **clones(kwargs))
+        except dg.DataDependentError as error:
+            assert "number of pieces" in str(error) and op.name == "tensor_split"  # a tensor says how many
+            continue
         assert_same(t.output, want)
         assert_same(t(*clones(args), **clones(kwargs)), want)
         args, kwargs = fresh(args), fresh(kwargs)
@@ -143,7 +147,7 @@ def test_structure_and_rank_are_guarded_where_sizes_decide_them(op):
     for args, kwargs in all_samples[:6]:
         try:
             t = dg.trace(fn, *clones(args), **clones(kwargs))
-        except dg.UnbackedSizeError:
+        except (dg.UnbackedSizeError, dg.DataDependentError):
             continue
         for other, other_kwargs in all_samples:
             try:
@@ -165,7 +169,7 @@ def test_sizes_that_follow_from_data_are_refused(op):
         others = [(fresh(args), fresh(kwargs)), (map_tree(torch.zeros_like, args, torch.Tensor), clones(kwargs))]
         try:
             t = dg.trace(fn, *clones(args), **clones(kwargs))
-        except dg.UnbackedSizeError:
+        except (dg.UnbackedSizeError, dg.DataDependentError):
             continue
         for other, other_kwargs in others:
             try:

@@ -100,6 +100,8 @@ ONCE_WRONG = {
     "a convolution without input channels has no output channels": Program(
         ((5, 5, 5),), [("softmax", 4, 3, 2, 3), ("conv", 7, 2, 4, 3), ("conv", 7, 2, 4, 3), ("read", 6, 4, 4, 0),
                        ("conv", 7, 2, 4, 3), ("as_key", 7, 5, 4, 2)]),
+    "a slice that begins at a size is no question whether it is 0": Program(((0,),), [("read", 0, 0, 0, 0), ("cut_by", 0, 1, 0, 0)]),
+    "a quotient by a product, in the source of a replay": Program(((1, 1),), [("numel", 0, 0, 0, 0), ("over", 0, 1, 0, 0)]),
     "a slice that begins at a size, whose sign isn't a decision": Program(
         ((4, 4, 1, 2), (4, 4, 4, 4)), [("expand", 5, 5, 0, 1), ("pick", 3, 5, 3, 0), ("read", 5, 7, 0, 1), ("either", 4, 5, 3, 1),
                                        ("add_size", 6, 7, 4, 1), ("over", 0, 6, 1, 0), ("cut_by", 2, 6, 2, 1), ("flatten", 1, 7, 0, 2),

@@ -163,7 +163,8 @@ def _clamped(n: Any, bound: Any) -> Any:
 def getitem(input: Shape, index: Any) -> Shape | None:
     """Python's and NumPy's rules. How many elements a mask selects depends on data."""
     index = index if isinstance(index, tuple) and not isinstance(index, torch.Size) else (index,)
-    if any(isinstance(i, bool) or (isinstance(i, slice) and isinstance(i.start or i.stop, torch.Size)) for i in index):
+    bounds = [bound for i in index if isinstance(i, slice) for bound in (i.start, i.stop, i.step)]
+    if any(isinstance(i, bool) for i in index) or any(isinstance(bound, torch.Size) for bound in bounds):
         return None
     basic = [i is None or i is Ellipsis or isinstance(i, slice) for i in index]
     taken = sum(len(i) if isinstance(i, Mask) else i is not None and i is not Ellipsis for i in index)
