@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 import time
 from collections import Counter
@@ -131,6 +132,7 @@ def choose(names: list[str], folder: Path) -> list[Path]:
 def main(argv: list[str] | None = None, folder: Path = NOTEBOOKS) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m dynguard_lite regenerate")
     parser.add_argument("names", nargs="*", help="notebooks, by name or its beginning; none named: all")
+    os.environ["TQDM_DISABLE"] = "1"  # a bar that a slow machine shows is no output of the lesson's
     try:
         for source in choose(parser.parse_args(argv).names, folder):
             print(f"{source.stem} ...", end=" ", flush=True)

@@ -1,6 +1,6 @@
 """The real TorchDynamo, seen through this package's types: graphs, guards, statuses.
 
-All contact with private parts of PyTorch is here; each use was tried on torch 2.9.1 and 2.13.0:
+All contact with private parts of PyTorch is here; each use was tried on torch 2.9.1, 2.13.0 and 2.14.1:
 
 - `torch._dynamo.optimize`: torch.compile without its checks of the backend's name
 - `torch._dynamo.eval_frame._debug_get_cache_entry_list`: the cache entries of a code object
@@ -48,7 +48,7 @@ def _private(path: str) -> Any:
     try:
         return functools.reduce(getattr, name.split("."), __import__(module, fromlist=["_"]))
     except (ImportError, AttributeError):
-        raise MovedError(f"dg.dynamo needs {path}, which torch {torch.__version__} doesn't have (tried: 2.9.1, 2.13.0)") from None
+        raise MovedError(f"dg.dynamo needs {path}, which torch {torch.__version__} doesn't have (tried: 2.9.1, 2.13.0, 2.14.1)") from None
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-#: Fill of each status; text is black. The words in the cells say the same.
-PALETTE = {"dynamic": "#d6e8fa", "constrained": "#fdf3bf", "static": "#fbd9b5", "constant": "#e4e4e4", "data": "#e9defa",
-           "plain": "#ffffff", "fail": "#f9c6c6", "pass": "#d9f0d3"}  # fmt: skip
+#: Fill of each status; text is black. Printed in greyscale they differ in lightness; the words in the cells say the same.
+PALETTE = {"constrained": "#fdf1b0", "dynamic": "#c5e0f9", "static": "#fabd80", "constant": "#bababa", "data": "#b39de0",
+           "plain": "#ffffff", "fail": "#f29b9b", "pass": "#d3efcb"}  # fmt: skip
 _LEGEND = {
     "dynamic": "dynamic: sizes may differ (dashed border)",
     "constrained": "constrained: a guard bounds it",

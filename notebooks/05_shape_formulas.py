@@ -286,7 +286,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     print(guards(uses_it, torch.randn(3, 2)))
 print(caught[0].message)
-dg.formula(doubled)(doubled_shape);
+_ = dg.formula(doubled)(doubled_shape)
 
 # %% [markdown]
 # A warning, and the conservative rule. (A mistake that agrees by chance at the traced size can't be noticed there: `x[0] + 2` would pass at size 2. So formulas need tests at many shapes.)

@@ -1,5 +1,6 @@
 """Diagrams: what the cells say, what is marked, what happens where nothing can draw."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -166,12 +167,28 @@ print(dg.draw(dg.trace(lambda a, b: {'x': a @ b, 'y': [a]}, torch.ones(2, 2), to
     assert len(runs) == 1
 
 
+def luminance(colour):
+    """Relative luminance by WCAG's formula, 0 (black) to 1."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
 def test_text_is_readable_on_every_fill():
-    """Contrast of black text by WCAG's formula, at least 4.5 : 1."""
+    """Contrast of black text at least 4.5 : 1; and black is what a picture's text is."""
     for colour in PALETTE.values():
-        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        assert (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05) / 0.05 >= 4.5
+        assert (luminance(colour) + 0.05) / (luminance("#000000") + 0.05) >= 4.5
+    texts = [e for e in ET.fromstring(dg.draw(dg.trace(branch, torch.ones(4), torch.ones(4)), torch.ones(5), torch.ones(4)).svg).iter()
+             if e.tag.endswith("}text")]  # fmt: skip
+    assert texts and all(e.get("fill") == "#000000" for e in texts)
+
+
+def test_statuses_differ_in_greyscale():
+    """By 5 or more of CIE lightness (0 to 100), where 2 can just be seen side by side."""
+    lightness = {status: 116 * luminance(colour) ** (1 / 3) - 16 for status, colour in PALETTE.items()}
+    statuses = sorted(lightness[s] for s in ("dynamic", "constrained", "static", "constant", "data", "plain"))
+    assert min(b - a for a, b in itertools.pairwise(statuses)) >= 5
+    assert abs(lightness["pass"] - lightness["fail"]) >= 15
 
 
 def test_without_a_program_that_draws_the_text_stands_in(trace, monkeypatch, tmp_path):
