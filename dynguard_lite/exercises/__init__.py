@@ -9,14 +9,20 @@ next thought) or correct.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from IPython.display import display
 
 from .progress import solved
 
 
 class Wrong(Exception):
-    """An answer that a check refuses."""
+    """An answer that a check refuses. `pictures`, caption -> drawing, are shown under the message."""
+
+    def __init__(self, message: str, pictures: Mapping[str, Any] | None = None):
+        super().__init__(message)
+        self.pictures = pictures or {}
 
 
 def expect(condition: bool, given: str, expected: Any, got: Any, thought: str) -> None:
@@ -39,6 +45,9 @@ def exercise(check: Callable[..., None]) -> Callable[..., None]:
             print("not attempted yet: write your answer in the cell above, then run both cells")
         except Wrong as fault:
             print(f"not yet: {fault}")
+            for caption, picture in fault.pictures.items():
+                print(f"{caption}:")
+                display(picture)
         except Exception as error:  # the answer's own: a reader's mistake is no reason to stop the notebook
             print(f"not yet: your answer raised {type(error).__name__}: {error}")
         else:

@@ -38,11 +38,24 @@ def printed_traces(answer: Callable[[], dict[Callable, str]]) -> None:
         difference = _difference(expected, got, "the result")
         if difference:
             raise Wrong(f"for {program.__name__}: {difference}.\nStart at the return, and put in place of each name "
-                        "what was computed for it at that moment. Python's own steps leave nothing.")  # fmt: skip
+                        "what was computed for it at that moment. Python's own steps leave nothing.",
+                        {"yours": dg.draw(_as_node(got)), "the trace": dg.draw(_as_node(expected))})  # fmt: skip
 
 
 def _parsed(text: str) -> ast.expr:
     return ast.parse(re.sub(r"v_dynamic_param\(name=(\w+)\)", r"\1", text.strip()), mode="eval").body
+
+
+def _as_node(expression: ast.expr, made: dict[str, dg.Node] | None = None) -> dg.Node:
+    """The graph that an expression spells; what is spelled twice is one node."""
+    made = {} if made is None else made
+    text = ast.unparse(expression)
+    if text not in made:
+        called = isinstance(expression, ast.Call)
+        inputs = [_as_node(arg, made) for arg in expression.args] if called else []
+        op = dg.Op(ast.unparse(expression.func) if called else "v_dynamic_param")
+        made[text] = dg.Node(op, inputs, params={} if called else {"name": text})
+    return made[text]
 
 
 def _difference(expected: ast.expr, got: ast.expr, where: str) -> str:
