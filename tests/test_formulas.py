@@ -3,6 +3,7 @@
 import itertools
 import random
 import warnings
+from collections import Counter, defaultdict
 
 import pytest
 import torch
@@ -114,6 +115,17 @@ def other_points(shapes, rng, count=7):
         yield tuple(map(tuple, new))
 
 
+#: Family of formulas -> of the other shapes at which its operators run: how many, and how many the guards accept.
+SHARE = defaultdict(Counter)
+
+
+def family(op, args, kwargs):
+    with Calls() as calls:
+        op.op(*clones(args), **clones(kwargs))
+    func = calls.seen[-1][0] if calls.seen else op.op
+    return _coverage.family({func}, function_name(func)) or "no formula"
+
+
 @pytest.mark.parametrize("op", [op for op in ON_CPU if op.name not in CRASHES], ids=entry_id)
 def test_sizes_are_right_at_every_shape_that_the_guards_accept(op):
     def sizes(*args, **kwargs):
@@ -123,6 +135,7 @@ def test_sizes_are_right_at_every_shape_that_the_guards_accept(op):
     for args, kwargs in all_samples(op):
         groups.setdefault(structure(args, kwargs), []).append((args, kwargs))
     rng, valid, refused = random.Random(0), 0, []
+    counts = SHARE[family(op, *next(iter(groups.values()))[0])]
     for (args, kwargs), *others in itertools.islice(groups.values(), 15):
         try:
             t = dg.trace(sizes, *clones(args), **clones(kwargs))
@@ -139,11 +152,22 @@ def test_sizes_are_right_at_every_shape_that_the_guards_accept(op):
             except Exception:  # eager refuses this shape, in one of many ways
                 continue
             valid += 1
+            counts["valid"] += 1
             if t.accepts(*given, **named):
                 assert same(t.replay(*clones(given), **clones(named)), want), (args, given, list(t.guards))
+                counts["accepted"] += 1
             else:
                 refused.append([g.code for g in t.failing(*given, **named)])
     assert not refused or op.name in DECIDES or op.name.startswith("masked."), f"{len(refused)} of {valid}: {refused[:3]}"
+
+
+def test_the_guards_of_each_family_accept_most_other_shapes():
+    """`pytest tests/test_formulas.py -n 0 -rP` shows the shares, which the README states."""
+    if sum(c["valid"] for c in SHARE.values()) < 30_000:
+        pytest.skip("counts what the tests above found; run all of them in one process")
+    for name, counts in sorted(SHARE.items()):
+        print(f"{name:12} {counts['accepted']:6} of {counts['valid']:6}  {counts['accepted'] / max(1, counts['valid']):.1%}")
+        assert counts["accepted"] >= 0.9 * counts["valid"], name
 
 
 def test_a_reader_adds_a_formula_and_overrides_ours():
