@@ -101,6 +101,8 @@ dg.draw(guarded, five, one)
 # | [4 · The limits of precision](04_precision_limits.ipynb) | How much is answered wrongly, how much refused for nothing? | 50 |
 # | [5 · Shape formulas](05_shape_formulas.ipynb) | How can a guard name only the sizes that matter? | 55 |
 # | [6 · Symbolic guards](06_symbolic_guards.ipynb) | Can a trace stay valid for every size that takes the same path? | 55 |
+# | [7 · Beside TorchDynamo](07_beside_torchdynamo.ipynb) | What does the real one guard on the same programs, and why? | 60 |
+# | [8 · Casebook](08_casebook.ipynb) | Which line makes a program recompile, and what cures it? | 60 |
 #
 # Lessons 1 to 3 build a small system in their cells, in a few dozen lines; from lesson 4 on, the package `dynguard_lite` takes over, which is the same system grown up.
 #
@@ -113,6 +115,8 @@ dg.draw(guarded, five, one)
 # | parameter (of a trace) | a tensor that the program was called with | a `placeholder` node |
 # | guard | a condition under which the trace may stand for the program | `torch._guards.Guard` |
 # | static, dynamic dimension | guarded to one size; free | `torch._dynamo.mark_static`, `mark_dynamic` |
+# | constrained dimension | bounded by a guard, not fixed | a symbol with a value range |
+# | sound, precise | guards accept nothing wrongly; they accept all that is valid | the same words |
 # | specialise | fix a size to the value seen | the same word |
 # | hint | the value seen while tracing | the same word |
 # | rank | the number of dimensions | `Tensor.dim()` |
@@ -123,6 +127,9 @@ dg.draw(guarded, five, one)
 # | broadcasting | how sizes 1 and n go together | the same word |
 # | cache entry | guards and a trace, kept for later calls | `torch._dynamo.types.CacheEntry` |
 # | recompile | no entry accepts the inputs: trace again | `TORCH_LOGS="recompiles"` |
+# | automatic dynamic | a size that differed between calls is a symbol from then on | `torch._dynamo.config.automatic_dynamic_shapes` |
+# | graph break | where recording stops, Python runs, and recording starts again | `TORCH_LOGS="graph_breaks"` |
+# | precondition, runtime assert | what an operation demands of its inputs; what a trace checks as it runs | `torch._check` |
 #
 # ## Is everything here?
 

@@ -28,7 +28,7 @@ import warnings
 import torch
 
 import dynguard_lite as dg
-from dynguard_lite import analyses, formulas
+from dynguard_lite import analyses
 from dynguard_lite.exercises import nb05
 
 torch.manual_seed(0)

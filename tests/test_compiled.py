@@ -23,7 +23,9 @@ def test_the_first_entry_that_accepts_runs_and_a_miss_traces_again():
     assert [[g.code for g in t.guards] for t in f.traces] == [["a.shape[0] == 4"], ["a.shape[0] != 4"]]
 
 
-@pytest.mark.parametrize(("analysis", "traces"), [("blind", 1), ("static", 6), ("whole_tensor", 3), ("per_dimension", 3), ("symbolic", 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("analysis", "traces"), [("blind", 1), ("static", 6), ("whole_tensor", 3), ("per_dimension", 3), ("symbolic", 2)]
+)
 def test_each_analysis_recompiles_as_often_as_its_guards_refuse(analysis, traces):
     f = dg.compile(program, analysis=analysis)
     for n, m in [(4, 4), (4, 1), (5, 5), (5, 1), (6, 6), (6, 1), (4, 4)]:

@@ -28,9 +28,9 @@ class Exercise:
     def __repr__(self):
         return f"{self.number}-{self.name}"
 
-    def verdict(self, namespace, answer):
+    def verdict(self, answer):
         """What the check prints for this answer, in a copy of the notebook's names."""
-        names = dict(namespace)
+        names = dict(self.names)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(answer, names)
@@ -54,19 +54,22 @@ def exercises_of(path):
 
 
 ALL = [e for path in sorted(NOTEBOOKS.glob("0[1-9]_*.ipynb")) for e in exercises_of(path)]
-_namespaces = {}
+_running = {}
 
 
-def namespace_for(exercise):
-    """The names that the notebook's cells before the exercise define; its pictures and prints go nowhere."""
-    key = (exercise.number, len(exercise.before))
-    if key not in _namespaces:
-        names = {"__name__": "__main__", "display": lambda *_: None}
-        with contextlib.redirect_stdout(io.StringIO()):
-            for source in exercise.before:
-                exec(source, names)
-        _namespaces[key] = names
-    return _namespaces[key]
+@pytest.fixture(scope="module", params=ALL, ids=repr)  # of the module: pytest then takes exercise by exercise, in order
+def exercise(request):
+    """An exercise, with `names`: what the notebook's cells before it define. Each cell runs once; what it shows goes nowhere."""
+    e = request.param
+    names, done = _running.get(e.number, ({}, 0))
+    if not done or done > len(e.before):
+        names, done = {"__name__": "__main__", "display": lambda *_: None}, 0
+    with contextlib.redirect_stdout(io.StringIO()):
+        for source in e.before[done:]:
+            exec(source, names)
+    _running[e.number] = names, len(e.before)
+    e.names = names
+    return e
 
 
 def wrong_answers(exercise):
@@ -82,21 +85,18 @@ def test_every_notebook_has_three_to_five():
     assert all(3 <= n <= 5 for n in counts.values()), counts
 
 
-@pytest.mark.parametrize("exercise", ALL, ids=repr)
 def test_the_stub_is_not_attempted(exercise):
-    assert exercise.verdict(namespace_for(exercise), exercise.stub).startswith("not attempted yet")
+    assert exercise.verdict(exercise.stub).startswith("not attempted yet")
 
 
-@pytest.mark.parametrize("exercise", ALL, ids=repr)
 def test_the_solution_is_correct(exercise):
-    assert exercise.verdict(namespace_for(exercise), exercise.solution).startswith("correct")
+    assert exercise.verdict(exercise.solution).startswith("correct")
 
 
-@pytest.mark.parametrize("exercise", ALL, ids=repr)
 def test_plausible_wrong_answers_are_refused_by_name(exercise):
     answers = wrong_answers(exercise)
     assert len(answers) >= 3
     for answer, fault in answers:
-        verdict = exercise.verdict(namespace_for(exercise), answer)
+        verdict = exercise.verdict(answer)
         assert verdict.startswith("not yet"), (answer, verdict)
         assert fault in verdict, (answer, fault, verdict)

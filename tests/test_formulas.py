@@ -88,7 +88,8 @@ def test_at_least_540_functions_have_a_formula():
 # -- what becomes of a trace at other shapes -----------------------------------------------------------
 
 #: Entries that crash the process in eager PyTorch 2.13 (not raise) at sizes that don't fit together.
-CRASHES = {"lu_unpack", "_batch_norm_with_update", "native_batch_norm", "_native_batch_norm_legit", "nn.functional.embedding_bag", "_segment_reduce", "linalg.lstsq"}
+CRASHES = {"lu_unpack", "_batch_norm_with_update", "native_batch_norm", "_native_batch_norm_legit", "nn.functional.embedding_bag",
+           "_segment_reduce", "linalg.lstsq"}  # fmt: skip
 #: Where a size decides a number of results, a rank, or which branch Python takes: these may refuse what is valid.
 DECIDES = {
     "chunk", "unsafe_chunk", "split", "unsafe_split", "unbind", "unbind_copy", "tensor_split", "hsplit", "vsplit", "dsplit",

@@ -51,7 +51,9 @@ def test_reset_forgets(file):
     assert not any(row[2] for row in dg.progress(reset=True).rows) and not file.exists()
 
 
-@pytest.mark.parametrize("broken", ["{", "[1, 2]", '{"nb03.linear_sources": 3}', "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")])
+@pytest.mark.parametrize(
+    "broken", ["{", "[1, 2]", '{"nb03.linear_sources": 3}', "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")]
+)
 def test_a_broken_file_is_set_aside_with_a_message(file, capsys, broken):
     file.write_text(broken, encoding="utf-8")
     assert not any(row[2] for row in dg.progress().rows)

@@ -44,7 +44,8 @@ def _guards(program: Callable, *args: torch.Tensor) -> list[str]:
 def matmul_formula(answer: Callable) -> None:
     """`answer(A, B)` is the shape of torch.matmul, of any ranks from 1 up."""
     rng = random.Random(0)
-    cases = [((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((7, 3, 4), (4, 5)), ((5, 1, 3, 4), (6, 4, 2)), ((4,), (6, 4, 2))]
+    cases = [((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,))]
+    cases += [((7, 3, 4), (4, 5)), ((5, 1, 3, 4), (6, 4, 2)), ((4,), (6, 4, 2))]
     for _ in range(30):
         k, batch = rng.randrange(4), [rng.randrange(1, 4) for _ in range(rng.randrange(3))]
         left = [n if rng.random() < 0.6 else 1 for n in batch][rng.randrange(len(batch) + 1) :]
@@ -52,7 +53,8 @@ def matmul_formula(answer: Callable) -> None:
     for a, b in cases:
         given = f"shapes {a} and {b}"
         wanted = tuple(torch.matmul(torch.zeros(a), torch.zeros(b)).shape)
-        expect(_shape(answer, given, a, b) == wanted, given, wanted, answer(a, b), "Vectors, batches: hint 1 and hint 2 say which sizes are left.")
+        got = _shape(answer, given, a, b)
+        expect(got == wanted, given, wanted, got, "Vectors, batches: hint 1 and hint 2 say which sizes are left.")
 
     def program(A, B):
         C = torch.matmul(A, B)
@@ -102,7 +104,8 @@ def own_operator(answer: Callable, pairs: Any) -> None:
     for n, times in ((3, 1), (3, 2), (1, 4), (0, 2), (5, 3)):
         given = f"a vector of {n}, times = {times}"
         wanted = tuple(pairs(torch.zeros(n), times).shape)
-        expect(_shape(answer, given, (n,), times) == wanted, given, wanted, answer((n,), times), "Which of the two sizes does repeat change?")
+        got = _shape(answer, given, (n,), times)
+        expect(got == wanted, given, wanted, got, "Which of the two sizes does repeat change?")
 
     def program(x):
         y = pairs(x, 2)
@@ -113,7 +116,8 @@ def own_operator(answer: Callable, pairs: Any) -> None:
             got = _guards(program, torch.zeros(3))
     except UserWarning as warning:
         raise Wrong(f"for a trace of size 3: {warning}.\nIn a trace, x holds symbols.") from None
-    expect(got == ["x.shape[0] > 2"], "a trace that asks whether the rows are more than 4", ["x.shape[0] > 2"], got, "The formula decided something.")
+    wanted = ["x.shape[0] > 2"]
+    expect(got == wanted, "a trace that asks whether the rows are more than 4", wanted, got, "The formula decided something.")
 
 
 @exercise
