@@ -118,8 +118,7 @@ def trace(fn: Callable, /, *args: Any, dynamic: bool | None = None, also: tuple 
 
 def _copied(fn: Callable) -> tuple[Callable, types.CodeType]:
     """The program with a code object of its own: TorchDynamo keeps what it compiles, and what sizes it saw, by code."""
-    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    function = getattr(target, "__func__", target)
+    target, function = fn.forward if isinstance(fn, torch.nn.Module) else fn, _function(fn)
     if not isinstance(function, types.FunctionType) or function.__code__.co_filename.startswith(_TORCH):
         function = target = _calling(fn)  # TorchDynamo compiles nothing that begins in PyTorch's own files
 
@@ -128,6 +127,12 @@ def _copied(fn: Callable) -> tuple[Callable, types.CodeType]:
     copy.__kwdefaults__ = function.__kwdefaults__
     owner = getattr(target, "__self__", None)
     return (copy if owner is None else types.MethodType(copy, owner)), code
+
+
+def _function(fn: Callable) -> Any:
+    """What runs when fn is called: a method's or a module's function."""
+    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    return getattr(target, "__func__", target)
 
 
 def _calling(fn: Callable) -> types.FunctionType:
@@ -162,7 +167,7 @@ class DynamoTrace:
         self.signature, self.output, self.dynamic, self.breaks = signature, output, dynamic, breaks
         self.entry = entries[0] if len(entries) == 1 else min(entries, key=lambda e: -_order(e))
         self.graphs = graphs
-        self.graph = self.graphs[-1] if len(entries) > 1 else self.graphs[0] if self.graphs else Graph()
+        self.graph = (self.graphs or [Graph()])[-1 if len(entries) > 1 else 0]
         self.guards = _guards(self.entry.guard_manager, code)
 
     @property
@@ -180,7 +185,7 @@ class DynamoTrace:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         own = {"self": self.fn} if "self" in self.code.co_varnames else {}
-        cells = zip(self.code.co_freevars, getattr(self.fn, "__closure__", None) or (), strict=False)
+        cells = zip(self.code.co_freevars, _function(self.fn).__closure__ or (), strict=True) if self.code.co_freevars else ()
         return {**own, **{name: cell.cell_contents for name, cell in cells}, **bound.arguments}
 
     def accepts(self, *args: Any, **kwargs: Any) -> bool:

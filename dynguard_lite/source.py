@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, FrameType
 
 import torch
 
@@ -62,6 +62,11 @@ def here(stop: CodeType | None = None) -> Cause | None:
                 fallback = Cause(file, frame.f_lineno)
         frame = frame.f_back
     return fallback
+
+
+def in_torch(frame: FrameType) -> bool:
+    """Does this frame run a file of PyTorch's?"""
+    return frame.f_code.co_filename.startswith(_TORCH)
 
 
 def definition(fn: object) -> Cause:

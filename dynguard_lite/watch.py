@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from torch.overrides import handle_torch_function
 from .errors import TraceError
 from .formulas.pointwise import broadcast_shapes
 from .sizes import Size, SymInt, items
+from .source import in_torch
 
 if TYPE_CHECKING:
     from .tracer import Tracer
@@ -105,6 +107,25 @@ def _function_apply(original: Callable) -> Callable:
     return apply
 
 
+def _assigned(original: Callable) -> Callable:
+    """`nn.Module.__setattr__`: what a running module remembers for its next call, no replay would remember."""
+
+    def assign(module: torch.nn.Module, name: str, value: Any) -> None:
+        now = current()
+        if now is not None and module in now.called and not in_torch(sys._getframe(1)) and not _is(getattr(module, name, module), value):
+            raise TraceError(f"{type(module).__name__}.{name} is assigned while the module runs, and a replay would not assign it",
+                             "take the value as an argument and return the new one, or keep it in a buffer and change "
+                             "that in place (add_, copy_)", now.here())  # fmt: skip
+        original(module, name, value)
+
+    return assign
+
+
+def _is(old: Any, new: Any) -> bool:
+    """Are they one object, or equal values of plain Python?"""
+    return old is new or (type(old) is type(new) and isinstance(new, (int, float, str, bool)) and old == new)
+
+
 @contextlib.contextmanager
 def watching(tracer: Tracer) -> Iterator[None]:
     """Tell `tracer` what this thread's program does besides torch calls."""
@@ -132,6 +153,7 @@ def watching(tracer: Tracer) -> Iterator[None]:
         stack.enter_context(mock.patch.object(torch, "broadcast_shapes", _broadcast_shapes(torch.broadcast_shapes)))
         original = torch.autograd.Function.__dict__["apply"]
         stack.enter_context(mock.patch.object(torch.autograd.Function, "apply", classmethod(_function_apply(original))))
+        stack.enter_context(mock.patch.object(torch.nn.Module, "__setattr__", _assigned(torch.nn.Module.__setattr__)))
         stack.callback(register_module_forward_pre_hook(enter).remove)
         stack.callback(register_module_forward_hook(leave, always_call=True).remove)
         _thread.tracer = tracer

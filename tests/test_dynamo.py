@@ -167,3 +167,24 @@ def test_the_programs_own_errors_pass_through():
         t.replay(torch.randn(2, 3), torch.randn(4, 2))
     assert err.getvalue() == ""
     assert same(t.replay(*(x := (torch.randn(5, 3), torch.randn(3, 6)))), x[0] @ x[1])
+
+
+def test_a_module_whose_forward_closes_over_a_value_or_calls_its_super():
+    scale = torch.full((), 3.0)
+
+    class Base(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    class Scaled(Base):
+        def forward(self, x):
+            return super().forward(x) * scale
+
+    t = dg.dynamo.trace(Scaled(), torch.ones(4), dynamic=True)
+    assert t.accepts(torch.ones(7)) and not t.accepts(torch.ones(7, 2)) and t.replay(torch.ones(2)).tolist() == [6, 6]
+
+
+def test_two_entries_without_a_graph():
+    t = dg.dynamo.trace(lambda x: x.tolist(), torch.ones(5), also=((torch.ones(2),),))
+    assert (len(t.entries), t.graphs, len(t.graph)) == (2, [], 0)
+    assert t.accepts(torch.ones(2)) and t.status == {} and "guards on sizes" in str(t)

@@ -362,3 +362,53 @@ def test_bad_arguments_are_named():
         dg.trace(lambda x: x, X, analysis="whole")
     with pytest.raises(TypeError, match="missing a required argument"):
         dg.trace(lambda x, y: x, X)
+
+
+def test_a_module_that_remembers_something_for_its_next_call_is_refused():
+    class Remembers(nn.Module):
+        def __init__(self, change):
+            super().__init__()
+            self.steps, self.mask, self.change = 0, None, change
+            self.register_buffer("count", torch.zeros(()))
+            self.same = "same"
+
+        def forward(self, x):
+            self.change(self, x)
+            return x * 2
+
+    def counts(m, x):
+        m.steps += 1
+
+    def caches(m, x):
+        m.mask = torch.ones_like(x)
+
+    def replaces(m, x):
+        m.count = m.count + 1
+
+    def keeps_a_size(m, x):
+        m.rows = x.shape[0]
+
+    for change, name in (counts, "steps"), (caches, "mask"), (replaces, "count"), (keeps_a_size, "rows"):
+        module = Remembers(change)
+        with pytest.raises(dg.TraceError, match=f"Remembers.{name} is assigned while the module runs") as refused:
+            dg.trace(module, torch.ones(3))
+        assert refused.value.cause.text.startswith(f"m.{name} ")
+        assert (module.steps, module.mask, module.count.item()) == (0, None, 0) and not hasattr(module, "rows")
+
+    def in_place(m, x):
+        m.count.add_(1)
+        m.same = "same"
+
+    module = Remembers(in_place)
+    t = dg.trace(module, torch.ones(3))
+    t(torch.ones(5)), t(torch.ones(2))
+    assert module.count == 3
+    old = nn.utils.spectral_norm(nn.Linear(3, 2).eval())  # PyTorch's own hook assigns what it has just computed
+    assert torch.equal(dg.trace(old, torch.ones(4, 3))(torch.ones(5, 3)), old(torch.ones(5, 3)))
+
+    def builds(x):
+        inner = Remembers(in_place)
+        inner.later = 3
+        return inner(x)
+
+    assert dg.trace(builds, torch.ones(3))(torch.ones(4)).tolist() == [2, 2, 2, 2]
