@@ -24,6 +24,7 @@ _MODULES = {
     "errors": ("TraceError", "DataDependentError", "UnbackedSizeError", "OutputError", "GuardFailure"),
     "draw": ("draw",),
     "picture": ("Drawing",),
+    "explore": ("explore",),
     "exercises.progress": ("progress",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

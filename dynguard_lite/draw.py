@@ -11,7 +11,7 @@ from .ambient import v_ambient
 from .dynamo import DynamoTrace, graph_of
 from .expressions import Bool, Expr, Shape, symbols, unbacked
 from .ir import Graph, Op, ancestors, call_text, node_names, short_repr
-from .picture import Box, Drawing, View, as_dot
+from .picture import Box, Drawing, View, as_dot, tips
 from .sizes import expr_of, items
 from .traces import Trace
 from .tree import leaves
@@ -50,7 +50,7 @@ def draw(x: Any, *args: Any, direction: str = "TB", **kwargs: Any) -> Drawing:
         graph = Graph()
         graph.nodes, graph.output = ancestors(node), node
         view, text = _of_graph(graph), _own_text(graph)
-    return Drawing(as_dot(view, direction), text)
+    return Drawing(as_dot(view, direction), text, tips(view))
 
 
 # -- what to show ------------------------------------------------------------------------------------
@@ -242,12 +242,22 @@ def _of_graph(graph: Graph, cells: _Cells | _FxCells | None = None) -> View:
         box.remarks = _remarks(node, returned, cells)
         if cells is not None and parameter and name in cells.failed:
             box.remarks.append("FAIL")
+        box.tip = _tip(node, names, cells)
         boxes.append(box)
         dotted += [(source, node) for source in _sizes_used(node, graph)]
     arrows = [(i, node) for node in graph.nodes for i in _used(node)]
     dotted += [(a, b) for a, b in arrows if a.op == _SIZE]
     view = View(boxes, [(a, b) for a, b in arrows if a.op != _SIZE], dotted)
     return _folded(view, graph) if len(boxes) > FOLD_ABOVE else view
+
+
+def _tip(node: Any, names: dict, cells: _Cells | _FxCells | None) -> str:
+    """In a tooltip: the call, its sizes as expressions, and the reader's line."""
+    said = [f"{names[node]} = {call_text(node, names)}" if hasattr(node, "args") else f"{names[node]}: {node.op}"]
+    if isinstance(cells, _Cells) and cells.shapes is not None and node.shape and node.op.name not in ("v_ambient", "v_constant"):
+        said.append(f"sizes: {', '.join(str(expr_of(n)) for n in items(cells.shapes.of(node)))}")
+    cause = getattr(node, "cause", None)
+    return "\n".join([*said, *([str(cause)] if cause else [])])
 
 
 def _remarks(node: Any, returned: set, cells: _Cells | None) -> list[str]:

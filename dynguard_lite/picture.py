@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import html
 import os
+import re
 import shutil
 import sysconfig
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ ADVICE = "For pictures: pip install graphviz graphviz-pure (or install Graphviz,
 
 @dataclass
 class Box:
-    """One node of the picture: a title, one (text, status) cell per dimension, and remarks."""
+    """One node of the picture: a title, one (text, status) cell per dimension, remarks, and what a tooltip says."""
 
     key: Any
     title: str
@@ -39,6 +40,7 @@ class Box:
     remarks: list[str] = field(default_factory=list)
     status: str = "plain"
     first: bool = False
+    tip: str = ""
 
 
 @dataclass
@@ -56,13 +58,29 @@ class View:
 class Drawing:
     """A picture: `source` (Graphviz's language), `svg`, and `text`, the same in words. A notebook shows it."""
 
-    def __init__(self, source: str, text: str):
+    def __init__(self, source: str, text: str, tips: dict[str, str] | None = None):
         self.source, self.text = source, text
+        self._tips = tips or {}  # of the source's nodes, by their names there
 
     @property
     def svg(self) -> str:
         """The picture as SVG text. RuntimeError where nothing on this machine can draw it."""
         return self._render("svg").decode()
+
+    def inline(self, name: str) -> str:
+        """The picture as an element of a web page: `name` and the text form for screen readers, and tooltips,
+        which a picture that a page refers to doesn't have. RuntimeError as for `svg`."""
+        picture = self.svg[self.svg.index("<svg") :]
+        # Graphviz names each part in a title, which browsers show as its tooltip, and numbers them in ids,
+        # which a page with two pictures would have twice.
+        picture = re.sub(r"<title>(.*?)</title>\n?", lambda found: self._tip(html.unescape(found[1])), picture)
+        picture = re.sub(r' id="[^"]*"', "", picture)
+        start, end = picture.index("<svg") + 4, picture.index(">") + 1
+        head = f' role="img" aria-label="{html.escape(name)}" style="max-width:100%;height:auto"{picture[start:end]}'
+        return f"<svg{head}<title>{html.escape(name)}</title><desc>{html.escape(self.text)}</desc>{picture[end:]}"
+
+    def _tip(self, part: str) -> str:
+        return f"<title>{html.escape(self._tips[part])}</title>" if part in self._tips else ""
 
     def _render(self, form: str) -> bytes:
         try:
@@ -148,6 +166,12 @@ def as_dot(view: View, direction: str) -> str:
     lines.append(f"  legend [label={_panel(view)}]")
     lines += [f"  {ids[last.key]} -> legend [style=invis]" for last in view.boxes[-1:]]
     return "\n".join([*lines, "}"])
+
+
+def tips(view: View) -> dict[str, str]:
+    """What the tooltips say, by the names that `as_dot` gives the boxes."""
+    guards = "\n".join(text for text, _ in view.guards)
+    return {f"n{i}": box.tip or box.title for i, box in enumerate(view.boxes)} | ({"legend": guards} if guards else {})
 
 
 def _panel(view: View) -> str:
