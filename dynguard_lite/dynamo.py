@@ -5,6 +5,7 @@ All contact with private parts of PyTorch is here; each use was tried on torch 2
 - `torch._dynamo.optimize`: torch.compile without its checks of the backend's name
 - `torch._dynamo.eval_frame._debug_get_cache_entry_list`: the cache entries of a code object
 - `CacheEntry.guard_manager`: `check`, `check_verbose`, and its tree (`root`)
+- `torch.fx.experimental.symbolic_shapes.ConstraintViolationError`: a dimension marked dynamic turned out static
 - `torch._dynamo.utils.counters`: restored, since every compilation counts in it
 - `GraphModule.compile_subgraph_reason`: why a graph ends where it does
 - node metadata of captured graphs: `example_value` (or `val`), `stack_trace`, `grapharg`
@@ -112,6 +113,10 @@ def trace(fn: Callable, /, *args: Any, dynamic: bool | None = None, also: tuple 
                 first = str(error).strip().splitlines()[0]
                 raise TraceError(f"TorchDynamo can't compile the program: {first}", "see TORCH_LOGS=graph_breaks",
                                  definition(fn)) from None  # fmt: skip
+            except _private("torch.fx.experimental.symbolic_shapes.ConstraintViolationError") as error:
+                said = _source(" ".join(re.findall(r"^  - (.*)", str(error), re.M)) or str(error).splitlines()[0])
+                raise TraceError(f"ConstraintViolationError: {said}", "don't mark that dimension, or mark with it all that must vary with it",
+                                 _cause(str(error)) or definition(fn)) from None  # fmt: skip
     entries = _private("torch._dynamo.eval_frame._debug_get_cache_entry_list")(code)
     return DynamoTrace(fn, run, code, entries, captured, graphs, signature_of(fn, args, kwargs), output, dynamic, breaks)
 

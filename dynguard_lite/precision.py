@@ -60,7 +60,7 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
     sizes: what each dimension of each tensor argument takes, 0 and 1 included; or, by
     dimension, `{"a.shape[0]": range(6)}`: then all others keep the size they have.
     dynamo: measure TorchDynamo too, in rows named `dynamo True`, `dynamo False` (sizes symbolic, or not)
-    and `dynamo automatic` (a second call has shown that sizes change).
+    and `dynamo automatic` (a second call has shown that the grid's dimensions change).
     Tensors of the grid hold random numbers; integer ones repeat the values given, which
     may be indices. The program runs on clones.
     Raises ValueError for a grid of more than 200,000 shapes or without any, TraceError for
@@ -78,7 +78,7 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
     here = program.shapes
     traces = {a: program.trace(here, a) for a in analyses}
     if dynamo:
-        traces |= program.dynamo_traces()
+        traces |= program.dynamo_traces(axes)
     path = path_of(program.trace(here, "symbolic").graph)
     runs, valid = set(), set()
     accepted: dict[str, set[Point]] = {a: set() for a in traces}
@@ -161,13 +161,14 @@ class _Program:
             torch.manual_seed(0)
             return trace(self.fn, *args, analysis=analysis, **kwargs)
 
-    def dynamo_traces(self) -> dict[str, Any]:
-        """TorchDynamo's traces: dynamic, static, and automatic dynamic after a second call with larger sizes."""
+    def dynamo_traces(self, axes: dict[str, list[int]]) -> dict[str, Any]:
+        """TorchDynamo's traces: dynamic, static, and automatic dynamic, after a second call at which the grid's dimensions are larger."""
         from . import dynamo
 
         args, kwargs = self.arguments(self.shapes)
         made = {f"dynamo {d}": dynamo.trace(self.fn, *args, dynamic=d, **kwargs) for d in (True, False)}
-        larger = tuple(tuple(n + 1 for n in shape) for shape in self.shapes)
+        larger = tuple(tuple(n + (f"{name}.shape[{d}]" in axes) for d, n in enumerate(shape))
+                       for name, shape in zip(self.names, self.shapes, strict=True))  # fmt: skip
         also = self.arguments(larger)[0]
         if not kwargs and not isinstance(self.run(larger, self.fn), Exception):
             made["dynamo automatic"] = dynamo.trace(self.fn, *args, also=(also,))

@@ -188,3 +188,11 @@ def test_two_entries_without_a_graph():
     t = dg.dynamo.trace(lambda x: x.tolist(), torch.ones(5), also=((torch.ones(2),),))
     assert (len(t.entries), t.graphs, len(t.graph)) == (2, [], 0)
     assert t.accepts(torch.ones(2)) and t.status == {} and "guards on sizes" in str(t)
+
+
+def test_a_mark_that_the_program_contradicts_is_a_trace_error_with_the_line():
+    x = torch.ones(4)
+    torch._dynamo.mark_dynamic(x, 0)
+    with pytest.raises(dg.TraceError, match=r"ConstraintViolationError: You marked x.shape\[0\] as dynamic .* constant \(4\)") as refused:
+        dg.dynamo.trace(lambda x, y: x + y, x, torch.ones(4))
+    assert refused.value.cause.text.startswith("dg.dynamo.trace(lambda x, y: x + y")
