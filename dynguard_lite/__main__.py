@@ -240,7 +240,16 @@ def coverage(extra: list[str]) -> int:
     return hand_over(environment(), "-m", "dynguard_lite._coverage", *extra)
 
 
-COMMANDS = {command.__name__: command for command in (lab, test, regenerate, coverage)}
+def html(extra: list[str]) -> int:
+    """write the course as web pages that work offline
+
+    From the outputs that are saved in the notebooks, into the folder site, or another:
+    html --to FOLDER
+    """
+    return hand_over(environment(), "-m", "dynguard_lite._html", *extra, cwd=Path.cwd())  # FOLDER is seen from here
+
+
+COMMANDS = {command.__name__: command for command in (lab, test, regenerate, coverage, html)}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -384,7 +384,7 @@ def test_test_compares_notebooks_and_keeps_each_in_one_process(course):
     assert settings["tool"]["pytest"]["ini_options"]["testpaths"] == ["tests", "notebooks"]
 
 
-@pytest.mark.parametrize("command", ["lab", "test", "regenerate", "coverage"])
+@pytest.mark.parametrize("command", ["lab", "test", "regenerate", "coverage", "html"])
 @pytest.mark.parametrize(
     "extra", [["-k", "two words", "--port=9"], ["-x", "--help"], ["03"], ["lab"], ["--", "-h"]], ids=str
 )
@@ -568,7 +568,7 @@ def imports(file, everywhere):
 def test_everything_imported_is_required():
     # A test may skip itself where something optional is missing: of tests, the first lines count.
     used = [*REPOSITORY.glob("dynguard_lite/**/*.py"), *REPOSITORY.glob("notebooks/*.py")]
-    tests = list(REPOSITORY.glob("tests/*.py"))
+    tests = [*REPOSITORY.glob("tests/*.py"), *REPOSITORY.glob("docs/*.py")]
     modules = {module for file in used for module in imports(file, everywhere=True)}
     modules |= {module for file in tests for module in imports(file, everywhere=False)}
     modules -= {*sys.stdlib_module_names, "dynguard_lite", *(file.stem for file in tests)}
