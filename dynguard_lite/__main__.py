@@ -1,4 +1,4 @@
-"""The launcher: `python3 -m dynguard_lite lab`, `test`, `regenerate`.
+"""The launcher: `python3 -m dynguard_lite lab`, `test`, `regenerate` and more.
 
 It has to run before anything is installed, so it uses the standard library only, and syntax that a
 Python too old for the course can still parse: such a Python must get far enough to say so.
@@ -249,7 +249,16 @@ def html(extra: list[str]) -> int:
     return hand_over(environment(), "-m", "dynguard_lite._html", *extra, cwd=Path.cwd())  # FOLDER is seen from here
 
 
-COMMANDS = {command.__name__: command for command in (lab, test, regenerate, coverage, html)}
+def bench(extra: list[str]) -> int:
+    """measure guards, replay, tracing and drawing beside PyTorch's own
+
+    Prints one table (Markdown), in under four minutes:  bench --json FILE   bench --only replay   bench --quick
+    Rows that need other drawing packages are skipped without them; tests/benchmarks/requirements.txt lists those.
+    """
+    return hand_over(environment(), str(ROOT / "tests" / "benchmarks"), *extra, cwd=Path.cwd())
+
+
+COMMANDS = {command.__name__: command for command in (lab, test, regenerate, coverage, html, bench)}
 
 
 def main(argv: list[str] | None = None) -> int:

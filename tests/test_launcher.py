@@ -384,7 +384,7 @@ def test_test_compares_notebooks_and_keeps_each_in_one_process(course):
     assert settings["tool"]["pytest"]["ini_options"]["testpaths"] == ["tests", "notebooks"]
 
 
-@pytest.mark.parametrize("command", ["lab", "test", "regenerate", "coverage", "html"])
+@pytest.mark.parametrize("command", ["lab", "test", "regenerate", "coverage", "html", "bench"])
 @pytest.mark.parametrize(
     "extra", [["-k", "two words", "--port=9"], ["-x", "--help"], ["03"], ["lab"], ["--", "-h"]], ids=str
 )
