@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +85,8 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
     accepted: dict[str, set[Point]] = {a: set() for a in traces}
     unsound: dict[str, set[Point]] = {a: set() for a in traces}
     grid = (program.at(dict(zip(axes, choice, strict=True))) for choice in itertools.product(*axes.values()))
-    for point in tqdm(grid, total=total, desc=f"measuring {title(fn)}", unit=" shapes", delay=2, leave=False):
+    quiet = bool(os.environ.get("TQDM_DISABLE"))  # tqdm reads it itself, but not where it draws in a notebook
+    for point in tqdm(grid, total=total, desc=f"measuring {title(fn)}", unit=" shapes", delay=2, leave=False, disable=quiet):
         expected = program.run(point, fn)
         if isinstance(expected, Exception):
             continue

@@ -27,6 +27,7 @@ import operator
 from dataclasses import dataclass
 
 import torch
+from IPython.display import display
 
 import dynguard_lite as dg
 from dynguard_lite.exercises import nb03
@@ -366,10 +367,14 @@ except dg.GuardFailure as error:
     print(f"{type(error).__name__}: {error}")
 
 # %% [markdown]
-# Give the inputs to `draw`, and it marks what refuses them in red.
+# `dg.explore` is a cache like `call` above, with a slider for each size. Every move is a call; the picture marks what refuses it in red. *Predict:* from 4 and 4, take `b` to 1, then `a` to 5, 6 and 7. How many recompiles?
 
 # %%
-dg.draw(t, a5, b1)
+dg.explore(program_2, torch.randn(4), torch.randn(4), analysis="whole_tensor")
+
+# %%
+display(dg.draw(t, torch.randn(4), b1))  # the same without sliders: one call that passes, and one that fails
+display(dg.draw(t, a5, b1))
 
 # %% [markdown]
 # *Predict:* for `program_3`, how many guards, and caused by which lines?

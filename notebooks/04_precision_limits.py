@@ -26,6 +26,7 @@ import itertools
 import time
 
 import torch
+from IPython.display import display
 
 import dynguard_lite as dg
 from dynguard_lite.exercises import nb04
@@ -81,6 +82,18 @@ dg.draw(whole, a, b)
 
 # %% [markdown]
 # Refused, and `replay`, which skips the check, shows that the refused answer was right. `a` has 5 elements, 5 is more than 3, the program adds, the trace adds. Guards that refuse such inputs are **imprecise**. Nothing goes wrong; the program is traced and compiled once more, for nothing.
+#
+# Both faults can be met by hand. With `blind`, set `b` to 1 and move `a`: where is the answer wrong? Then choose `whole_tensor` and do it again: how many recompiles?
+
+# %%
+dg.explore(milder, torch.randn(4), torch.randn(4), analysis="blind")
+
+# %%
+display(dg.draw(whole, torch.randn(4), b))  # the same without sliders: one call that passes, and one that fails
+display(dg.draw(whole, torch.randn(2), b))
+
+# %% [markdown]
+# The second is refused rightly: with two rows the program multiplies.
 #
 # ## Saying it exactly
 #

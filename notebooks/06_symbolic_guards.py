@@ -317,7 +317,7 @@ for program in asserts, checks, demands:
 #
 # ## Broadcasting is no branch
 #
-# `c = a + b` has the size of `a`, or of `b` if `a`'s is 1. That looks like a branch; it need not be one. *Predict* the guard, and whether the trace takes a `b` of size 1.
+# `c = a + b` has the size of `a`, or of `b` if `a`'s is 1. That looks like a branch; it need not be one. *Predict* the guard, and whether the trace takes a `b` of size 1. Then find, with the sliders, a recompile; is there a second one?
 
 
 # %%
@@ -331,7 +331,13 @@ def joined(a, b):
 for program in torch.add, joined:
     t = dg.trace(program, torch.randn(4), torch.randn(4), analysis="symbolic")
     print([g.code for g in t.guards], t.accepts(torch.randn(9), torch.randn(1)))
-dg.draw(t)
+
+# %%
+dg.explore(joined, torch.randn(4), torch.randn(4))
+
+# %%
+display(dg.draw(t, torch.randn(9), torch.randn(1)))  # the same without sliders: one call that passes, and one that fails
+display(dg.draw(t, torch.randn(3), torch.randn(1)))
 
 # %% [markdown]
 # In our language of sizes `broadcast` is an operator, like `+`, and a guard is about its result. The sum alone (`torch.add`) has no guard at all; both traces, made at 4 and 4, take 9 and 1.

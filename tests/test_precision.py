@@ -86,6 +86,18 @@ def test_tables_and_pictures_say_what_was_measured():
     assert dg.measure(lambda: torch.ones(2))["symbolic"].precision == 1
 
 
+def test_the_progress_bar_is_off_where_outputs_are_compared(monkeypatch):
+    """A notebook's bar, too: in a kernel, tqdm.auto is the one that draws with widgets."""
+    from tqdm.notebook import tqdm
+
+    made = []
+    monkeypatch.setattr("dynguard_lite.precision.tqdm", lambda *args, **kwargs: made.append(tqdm(*args, **kwargs)) or made[-1])
+    for value, off in (("1", True), ("", False)):
+        monkeypatch.setenv("TQDM_DISABLE", value)
+        dg.measure(branch, torch.randn(4), torch.randn(4), sizes=[4], analyses=["static"])
+        assert made[-1].disable is off
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"sizes": {"c.shape[0]": [1]}}, r"sizes names 'c.shape\[0\]'; the dimensions are a.shape\[0\], b.shape\[0\]"),
     ({"sizes": []}, "a grid of 0 shapes"),
