@@ -74,7 +74,9 @@ def main(argv: list[str] | None = None) -> int:
     bar = tqdm(cases, unit="row", bar_format="{n_fmt}/{total_fmt} rows |{bar:20}| {elapsed} {desc}", disable=False)
     for case in bar:
         bar.set_description_str(str(case)[:70])
+        began = time.perf_counter()
         measured.append(measure(case, options.quick))
+        measured[-1].seconds = time.perf_counter() - began
     print(f"{markdown(measured)}\n\nMeasured on {where()}; `python3 -m dynguard_lite bench`{' --quick' if options.quick else ''}, "
           f"{time.perf_counter() - start:.0f} s.\n\n{NOTES}")  # fmt: skip
     if options.json:

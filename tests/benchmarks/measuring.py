@@ -96,6 +96,7 @@ class Measured:
     case: Case
     result: Result | None
     reason: str = ""
+    seconds: float = 0.0
 
     @property
     def met(self) -> str:
@@ -106,7 +107,8 @@ class Measured:
     def as_json(self) -> dict:
         case, result = self.case, self.result
         return {"group": case.group, "what": case.what, "against": case.against, "goal": case.goal, "met": self.met,
-                "ratio": result and result.ratio, "ours": result and result.ours, "theirs": result and result.theirs}  # fmt: skip
+                "ratio": result and result.ratio, "ours": result and result.ours, "theirs": result and result.theirs,
+                "seconds": round(self.seconds, 1)}  # fmt: skip
 
     def as_row(self) -> tuple[str, ...]:
         case, result = self.case, self.result
