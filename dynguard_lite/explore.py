@@ -85,8 +85,9 @@ class Explorer(widgets.VBox if widgets else object):
         before = self.compiled.stats.traces, self.compiled.stats.hits
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # at the limit: the words below say it
-            expected = self._program.run(point, self._program.fn)
-            self._got = self._program.run(point, self.compiled)
+            with torch.random.fork_rng(devices=[]):
+                expected = self._program.run(point, self._program.fn)
+                self._got = self._program.run(point, self.compiled)
         args, kwargs = self._program.arguments(point)
         stats, traces = self.compiled.stats, self.compiled.traces
         traced, hit = stats.traces > before[0], stats.hits > before[1]

@@ -8,6 +8,7 @@ and constants, sizes aside.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -29,6 +30,7 @@ from .tree import leaves, map_paths, map_tree
 
 Point = tuple[tuple[int, ...], ...]  # a shape for each tensor argument, in order
 _MOST = 200_000
+_KNOWN = 16  # traces of other paths that are kept while measuring
 
 
 @dataclass(frozen=True)
@@ -76,29 +78,42 @@ def measure(fn: Callable, /, *args: Any, sizes: Iterable[int] | Mapping[str, Ite
     if not 0 < total <= _MOST:
         raise ValueError(f"measure: sizes make a grid of {total:,} shapes, and it takes 1 to {_MOST:,}; "
                          "give sizes for a few dimensions, {'a.shape[0]': range(6)}")  # fmt: skip
-    here = program.shapes
-    traces = {a: program.trace(here, a) for a in analyses}
-    if dynamo:
-        traces |= program.dynamo_traces(axes)
-    path = path_of(program.trace(here, "symbolic").graph)
-    runs, valid = set(), set()
-    accepted: dict[str, set[Point]] = {a: set() for a in traces}
-    unsound: dict[str, set[Point]] = {a: set() for a in traces}
-    grid = (program.at(dict(zip(axes, choice, strict=True))) for choice in itertools.product(*axes.values()))
-    quiet = bool(os.environ.get("TQDM_DISABLE"))  # tqdm reads it itself, but not where it draws in a notebook
-    for point in tqdm(grid, total=total, desc=f"measuring {title(fn)}", unit=" shapes", delay=2, leave=False, disable=quiet):
-        expected = program.run(point, fn)
-        if isinstance(expected, Exception):
-            continue
-        runs.add(point)
-        if program.same_path(point, path):
-            valid.add(point)
-        for a, t in traces.items():
+    with torch.random.fork_rng(devices=[]):  # every run below seeds
+        here = program.shapes
+        traces = {a: program.trace(here, a) for a in analyses}
+        if dynamo:
+            traces |= program.dynamo_traces(axes)
+        known = [(program.trace(here, "symbolic"), True)]  # traces, and whether their path is the one traced
+        twins = _twins([*traces.values(), known[0][0]])
+        runs, valid = set(), set()
+        accepted: dict[str, set[Point]] = {a: set() for a in traces}
+        unsound: dict[str, set[Point]] = {a: set() for a in traces}
+        grid = (program.at(dict(zip(axes, choice, strict=True))) for choice in itertools.product(*axes.values()))
+        quiet = bool(os.environ.get("TQDM_DISABLE"))  # tqdm reads it itself, but not where it draws in a notebook
+        for point in tqdm(grid, total=total, desc=f"measuring {title(fn)}", unit=" shapes", delay=2, leave=False, disable=quiet):
+            expected = program.run(point, fn)
+            if isinstance(expected, Exception):
+                continue
+            runs.add(point)
             given, named = program.arguments(point)
-            if t.accepts(*given, **named):
-                accepted[a].add(point)
-                if not same(expected, program.run(point, t.replay)):
-                    unsound[a].add(point)
+
+            @functools.cache
+            def agrees(t: Any, point: Point = point, expected: Any = expected) -> bool:
+                return same(expected, program.run(point, t.replay))
+
+            for a, t in traces.items():
+                if t.accepts(*given, **named):
+                    accepted[a].add(point)
+                    if not agrees(twins[t]):
+                        unsound[a].add(point)
+            # The guards of a symbolic trace are the questions that its path asked. Where they have the same answers and the
+            # replay gives what the program gives, the path is the same, and tracing anew would only say so again.
+            same_path = next((p for t, p in known if t.accepts(*given, **named) and agrees(twins.get(t, t))), None)
+            if same_path is None and (fresh := program.fresh(point)) is not None:
+                same_path = path_of(fresh.graph) == path_of(known[0][0].graph)
+                known[1:] = [*known[1:], (fresh, same_path)][-_KNOWN:]
+            if same_path:
+                valid.add(point)
     rows = {}
     for a, t in traces.items():  # of TorchDynamo's guards, those on sizes
         guards = tuple(g.code for g in t.guards if a in analyses or g.kind in ("size", "expression"))
@@ -123,6 +138,10 @@ class _Program:
 
         for name, value in bound.arguments.items():
             map_paths(leaf, lambda path, value: None, value, name)
+        self._at: Point | None = None  # the shapes that arguments were last asked for, and tensors of them
+        self._there: list[torch.Tensor] = []
+        on_cpu = all(t.device.type == "cpu" for t in self.tensors)
+        self.seed = torch.default_generator.manual_seed if on_cpu else torch.manual_seed  # the latter takes half a millisecond
         self.shapes: Point = tuple(tuple(t.shape) for t in self.tensors)
 
     def axes(self, sizes: Any) -> dict[str, list[int]]:
@@ -143,25 +162,25 @@ class _Program:
 
     def arguments(self, point: Point) -> tuple[tuple, dict]:
         """The arguments with tensors of these shapes: always the same ones for the same shapes."""
-        generator = torch.Generator().manual_seed(0)
-        filled = iter([_filled(t, shape, generator) for t, shape in zip(self.tensors, point, strict=True)])
+        if point != self._at:
+            generator = torch.Generator().manual_seed(0)
+            self._at, self._there = point, [_filled(t, shape, generator) for t, shape in zip(self.tensors, point, strict=True)]
+        filled = iter([made.clone().requires_grad_(t.requires_grad) for made, t in zip(self._there, self.tensors, strict=True)])
         return map_tree(lambda t: next(filled), (self.args, self.kwargs), torch.Tensor)
 
     def run(self, point: Point, fn: Callable) -> Any:
-        """What `fn` returns there and what it leaves in its arguments; or the exception that it raises."""
+        """What `fn` returns there and what it leaves in its arguments; or the exception that it raises. Seeds: the caller forks."""
         args, kwargs = self.arguments(point)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            try:
-                return fn(*args, **kwargs), args, kwargs
-            except Exception as error:
-                return error
+        self.seed(0)
+        try:
+            return fn(*args, **kwargs), args, kwargs
+        except Exception as error:
+            return error
 
     def trace(self, point: Point, analysis: str) -> Trace:
         args, kwargs = self.arguments(point)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            return trace(self.fn, *args, analysis=analysis, **kwargs)
+        self.seed(0)
+        return trace(self.fn, *args, analysis=analysis, **kwargs)
 
     def dynamo_traces(self, axes: dict[str, list[int]]) -> dict[str, Any]:
         """TorchDynamo's traces: dynamic, static, and automatic dynamic, after a second call at which the grid's dimensions are larger."""
@@ -176,29 +195,39 @@ class _Program:
             made["dynamo automatic"] = dynamo.trace(self.fn, *args, also=(also,))
         return made
 
-    def same_path(self, point: Point, path: list) -> bool:
+    def fresh(self, point: Point) -> Trace | None:
+        """A trace made there; None where the program can't be traced (it looks at data)."""
         try:
-            return path_of(self.trace(point, "symbolic").graph) == path
-        except TraceError:  # it looks at data here
-            return False
+            made = self.trace(point, "symbolic")
+        except TraceError:
+            return None
+        made.output = None  # nobody asks for it, and it may be large
+        return made
 
 
 def _filled(like: torch.Tensor, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
     count = math.prod(shape)
     if like.is_floating_point() or like.is_complex():
-        made = torch.randn(shape, generator=generator, dtype=torch.float64).to(like.dtype)
+        made = torch.randn(shape, generator=generator, dtype=torch.float64)
     elif like.numel() == 0 or like.dtype == torch.bool:
-        made = torch.randint(0, 2, shape, generator=generator).to(like.dtype)
+        made = torch.randint(0, 2, shape, generator=generator)
     else:
         made = like.detach().flatten().repeat(count // like.numel() + 1)[:count].reshape(shape)
-    return made.to(like.device).requires_grad_(like.requires_grad)
+    return made.to(like.device, like.dtype)
 
 
-def path_of(graph: Graph) -> list:
-    """What a graph does, sizes aside: equal for two traces that took the same path through the program."""
+def path_of(graph: Graph, sizes: bool = False) -> list:
+    """What a graph does, sizes aside: equal for two traces that took the same path through the program.
+
+    `sizes`: the expressions that sizes are computed by count too.
+    """
 
     def part(value: Any) -> Any:
-        return f"node {value.index}" if isinstance(value, Node) else _SIZE if isinstance(value, (Expr, Bool)) else (_SIZE,) * len(value)
+        if isinstance(value, Node):
+            return f"node {value.index}"
+        if sizes:
+            return str(value)
+        return _SIZE if isinstance(value, (Expr, Bool)) else (_SIZE,) * len(value)
 
     steps: list = []
     for node in graph:
@@ -212,6 +241,18 @@ def path_of(graph: Graph) -> list:
 
 
 _SIZE = "a size"
+
+
+def _twins(traces: list) -> dict[Any, Any]:
+    """For each of our traces the first one with the same graph, which answers for it; TorchDynamo's stand for themselves."""
+    first: list[tuple[list, Trace]] = []
+    twins = {}
+    for t in traces:
+        steps = path_of(t.graph, sizes=True) if isinstance(t, Trace) else None
+        twins[t] = next((other for known, other in first if known == steps), t)
+        if twins[t] is t and steps is not None:
+            first.append((steps, t))
+    return twins
 
 
 def same(a: Any, b: Any) -> bool:

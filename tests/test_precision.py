@@ -1,5 +1,6 @@
 """`measure` against counts that can be made by hand."""
 
+import contextlib
 import itertools
 import math
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 import dynguard_lite as dg
-from dynguard_lite.precision import OUTCOMES
+from dynguard_lite.precision import OUTCOMES, path_of
 
 
 def branch(a, b):
@@ -35,6 +36,24 @@ def test_ints_that_come_from_sizes_dont_make_another_path():
     assert r["symbolic"].path_valid == r["symbolic"].accepted == fits and r["symbolic"].precision == 1
     assert r["per_dimension"].precision == 1 / 15 and r["per_dimension"].accepted == {((4, 2),)}
     assert ((3, 2),) in r["blind"].unsound and ((4, 2),) not in r["blind"].unsound
+
+
+def unrolled(a, b):
+    for _ in range(a.shape[0] % 3):
+        a = a * 2
+    return a + b if b.shape[0] > 2 else a - b
+
+
+@pytest.mark.parametrize("fn", [branch, unrolled, lambda a, b: (a + b).reshape(-1, 2).sum(0) if len(a) != len(b) else a * len(b),
+                                lambda a, b: a + float(b.shape[0])])  # fmt: skip
+def test_what_is_path_valid_is_what_tracing_anew_at_each_point_says(fn):
+    given = torch.randn(4), torch.randn(4)
+    path, valid = path_of(dg.trace(fn, *given).graph), set()
+    for n, m in itertools.product(range(6), repeat=2):
+        with contextlib.suppress(RuntimeError):
+            if path_of(dg.trace(fn, torch.randn(n), torch.randn(m)).graph) == path:
+                valid.add(((n,), (m,)))
+    assert dg.measure(fn, *given)["blind"].path_valid == valid and valid
 
 
 def test_a_constant_that_differs_makes_another_path():

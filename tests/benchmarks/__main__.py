@@ -15,7 +15,6 @@ from pathlib import Path
 
 import torch
 from measuring import Case, Measured, Skipped, markdown
-from tqdm import tqdm
 
 MODULES = ("calls", "tracing", "pictures", "whole")
 
@@ -71,9 +70,8 @@ def main(argv: list[str] | None = None) -> int:
     torch.manual_seed(0)
     start = time.perf_counter()
     measured = []
-    bar = tqdm(cases, unit="row", bar_format="{n_fmt}/{total_fmt} rows |{bar:20}| {elapsed} {desc}", disable=False)
-    for case in bar:
-        bar.set_description_str(str(case)[:70])
+    for i, case in enumerate(cases, 1):
+        print(f"{i}/{len(cases)} rows, {time.perf_counter() - start:.0f} s: {case}", file=sys.stderr, flush=True)
         began = time.perf_counter()
         measured.append(measure(case, options.quick))
         measured[-1].seconds = time.perf_counter() - began
