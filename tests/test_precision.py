@@ -109,12 +109,18 @@ def test_the_progress_bar_is_off_where_outputs_are_compared(monkeypatch):
     """A notebook's bar, too: in a kernel, tqdm.auto is the one that draws with widgets."""
     from tqdm.notebook import tqdm
 
-    made = []
-    monkeypatch.setattr("dynguard_lite.precision.tqdm", lambda *args, **kwargs: made.append(tqdm(*args, **kwargs)) or made[-1])
-    for value, off in (("1", True), ("", False)):
+    off = []
+
+    def bar(*args, **kwargs):
+        made = tqdm(*args, **kwargs)
+        off.append(made.disable)  # now: one that has ended is always off
+        return made
+
+    monkeypatch.setattr("dynguard_lite.precision.tqdm", bar)
+    for value in ("1", ""):
         monkeypatch.setenv("TQDM_DISABLE", value)
         dg.measure(branch, torch.randn(4), torch.randn(4), sizes=[4], analyses=["static"])
-        assert made[-1].disable is off
+    assert off == [True, False]
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
