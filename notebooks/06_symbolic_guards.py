@@ -19,7 +19,7 @@
 #
 # *Know first:* lesson 5 (shape formulas, `per_dimension`, a size that carries an expression). *About 55 minutes.*
 #
-# [← previous](05_shape_formulas.ipynb) · [map](00_start_here.ipynb)
+# [← previous](05_shape_formulas.ipynb) · [map](00_start_here.ipynb) · [next →](07_beside_torchdynamo.ipynb)
 
 # %%
 import itertools
@@ -651,4 +651,4 @@ for analysis in dg.ANALYSES:
 # | int arguments are constants | `torch._dynamo.config.specialize_int` |
 # | a maximum without a branch | `torch.sym_max` |
 #
-# [← previous](05_shape_formulas.ipynb) · [map](00_start_here.ipynb)
+# [← previous](05_shape_formulas.ipynb) · [map](00_start_here.ipynb) · [next →](07_beside_torchdynamo.ipynb)
