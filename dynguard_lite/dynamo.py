@@ -335,6 +335,7 @@ def _guards(wrapper: Any, code: types.CodeType) -> list[Guard]:
         cause = _line(remark, code)
         why = remark.split("  #")[0].strip() if kind == "SHAPE_ENV" else kind.lower().replace("_", " ")
         why = re.sub(r"^\(unknown var .*", "two sizes were equal while tracing", why)
+        why = re.sub(r"^\(unknown source .*stride.*", "the layout in memory, as seen while tracing", why)
         for guard in _split(kind, text, cause, why):
             guards.setdefault(guard.code, guard)
     return list(guards.values())

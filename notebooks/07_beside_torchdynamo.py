@@ -12,7 +12,6 @@
 #     name: python3
 # ---
 
-
 # %% [markdown]
 # # 7 · Beside TorchDynamo: the same programs, the real guards
 #
