@@ -115,7 +115,8 @@ def trace(fn: Callable, /, *args: Any, dynamic: bool | None = None, also: tuple 
                                  definition(fn)) from None  # fmt: skip
             except _private("torch.fx.experimental.symbolic_shapes.ConstraintViolationError") as error:
                 said = _source(" ".join(re.findall(r"^  - (.*)", str(error), re.M)) or str(error).splitlines()[0])
-                raise TraceError(f"ConstraintViolationError: {said}", "don't mark that dimension, or mark with it all that must vary with it",
+                instead = "don't mark that dimension, or mark with it all that must vary with it"
+                raise TraceError(f"ConstraintViolationError: {said}", instead,
                                  _cause(str(error)) or definition(fn)) from None  # fmt: skip
     entries = _private("torch._dynamo.eval_frame._debug_get_cache_entry_list")(code)
     return DynamoTrace(fn, run, code, entries, captured, graphs, signature_of(fn, args, kwargs), output, dynamic, breaks)

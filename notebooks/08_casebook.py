@@ -49,6 +49,8 @@ from torch._dynamo import mark_dynamic
 import dynguard_lite as dg
 from dynguard_lite.exercises import nb08
 
+
+# %%
 torch.manual_seed(0)
 
 
@@ -87,8 +89,7 @@ x, y = randn(4, 16), randn(4, 16)
 mark_dynamic(x, 0)
 refused(dg.dynamo.trace, residual, x, y)
 mark_dynamic(y, 0)
-t = dg.dynamo.trace(residual, x, y)
-print("both marked:", t.accepts(randn(7, 16), randn(7, 16)))
+print("both marked:", dg.dynamo.trace(residual, x, y).accepts(randn(7, 16), randn(7, 16)))
 
 # %% [markdown]
 # `y`'s batch is the plain number 4. The sum makes both sizes one symbol, so `x`'s is 4 too, against the mark. Marked together, both stay free. In our traces a sum unifies nothing: broadcasting is no branch (lesson 6).
@@ -689,7 +690,7 @@ brought = {
 }
 for name, (module, seen, other) in brought.items():
     t, real = dg.trace(module.eval(), randn(seen)), dg.dynamo.trace(module, randn(seen), dynamic=True)
-    print(f"{name:10} {[*t.status.values()][0]}  at {other}: {t.accepts(randn(other))}, TorchDynamo: {real.accepts(randn(other))}")
+    print(f"{name:10} {next(iter(t.status.values()))}  at {other}: {t.accepts(randn(other))}, TorchDynamo: {real.accepts(randn(other))}")
 
 # %% [markdown]
 # The CNN was traced on a square: duck shaping makes height and width one symbol, so TorchDynamo compiles 12 by 10 anew.

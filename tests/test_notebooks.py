@@ -65,7 +65,8 @@ def books(folder):
 
 
 def lines(cell):
-    return len(cell.source.splitlines())
+    """Lines of text; the blank ones that a formatter puts around definitions are nothing to read."""
+    return sum(map(bool, map(str.strip, cell.source.splitlines())))
 
 
 # ---- the rules ----------------------------------------------------------------------------------

@@ -22,10 +22,12 @@ def accepted_pairs(answer: Callable[[], set[tuple[int, int]]], product: Callable
     for n, m in itertools.product(range(6), repeat=2):
         taken = trace.accepts(torch.randn(n), torch.randn(m))
         if taken:
-            expect((n, m) in pairs, f"sizes {n} and {m}", "the pair among yours, since all guards hold", "no such pair", "Read both guards again.")
+            expect((n, m) in pairs, f"sizes {n} and {m}", "the pair among yours, since all guards hold", "no such pair",
+                   "Read both guards again.")  # fmt: skip
         elif (n, m) in pairs:
             words = trace.why(torch.randn(n), torch.randn(m))
-            raise Wrong(f"for sizes {n} and {m}: expected a refusal by `{words}`, got the pair among yours.\nWhich of the two guards fails there?")
+            raise Wrong(f"for sizes {n} and {m}: expected a refusal by `{words}`, got the pair among yours.\n"
+                        "Which of the two guards fails there?")  # fmt: skip
     extra = sorted(set(pairs) - set(itertools.product(range(6), repeat=2)))
     expect(not extra, "sizes from 0 to 5", "pairs of these", str(extra[:3]), "Larger sizes were not asked for.")
 
@@ -42,7 +44,8 @@ def stops_recompiling(answer: Callable[[torch.Tensor], torch.Tensor], centred: C
                "Subtract the mean of all rows, column by column.")  # fmt: skip
     calls = [(torch.randn(n, 3),) for n in (4, 5, 6, 7, 8)]
     trace = dg.dynamo.trace(answer, *calls[0], also=tuple(calls[1:]))
-    expect(not trace.breaks, "TorchDynamo", "one graph", f"a break: {trace.breaks[:1]}", "Stay with tensors and sizes: no .item(), no printing.")
+    expect(not trace.breaks, "TorchDynamo", "one graph", f"a break: {trace.breaks[:1]}",
+           "Stay with tensors and sizes: no .item(), no printing.")  # fmt: skip
     expect(len(trace.entries) <= 2, "4, 5, 6, 7, 8 rows", "two entries at most", f"{len(trace.entries)} entries",
            "The last entry's guards: " + " and ".join(g.code for g in trace.guards if g.kind in ("size", "expression"))
            + ". Which line pins the rows?")  # fmt: skip
@@ -56,9 +59,9 @@ def _row(x: torch.Tensor) -> str:
 def marked_inputs(answer: Callable[[], tuple[torch.Tensor, torch.Tensor]], product: Callable) -> None:
     """`answer()` gives two tensors of shape (4, 16), marked so that the first entry takes every batch from 2 and 16 columns only."""
     given = answer()
-    expect(isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(x, torch.Tensor) and x.shape == (4, 16) for x in given),
-           "the form of the answer", "two tensors of shape (4, 16)", str([list(x.shape) if isinstance(x, torch.Tensor) else x for x in given])
-           if isinstance(given, (tuple, list)) else type(given).__name__, "Make both, mark them, return them.")  # fmt: skip
+    several = isinstance(given, (tuple, list)) and all(isinstance(x, torch.Tensor) for x in given)
+    expect(several and [tuple(x.shape) for x in given] == [(4, 16)] * 2, "the form of the answer", "two tensors of shape (4, 16)",
+           str([list(x.shape) for x in given]) if several else type(given).__name__, "Make both, mark them, return them.")  # fmt: skip
     try:
         trace = dg.dynamo.trace(product, *given)
     except dg.TraceError as error:

@@ -112,8 +112,8 @@ def linear(analysis: str, quick: bool) -> Result:
 
 
 def analyses() -> list[Case]:
-    return [Case("analysis", f"`{a}`, a size read after each op, 100 -> {'100,000' if a == 'symbolic' else '10,000'} ops", "a tenth of the ops", 11.0,
-                 lambda quick, a=a: linear(a, quick)) for a in ("whole_tensor", "per_dimension", "symbolic")]  # fmt: skip
+    return [Case("analysis", f"`{a}`, a size read after each op, 100 -> {'100,000' if a == 'symbolic' else '10,000'} ops", "a tenth of the ops",
+                 11.0, lambda quick, a=a: linear(a, quick)) for a in ("whole_tensor", "per_dimension", "symbolic")]  # fmt: skip
 
 
 # -- the walk --------------------------------------------------------------------------------------------
