@@ -49,7 +49,6 @@ from torch._dynamo import mark_dynamic
 import dynguard_lite as dg
 from dynguard_lite.exercises import nb08
 
-
 # %%
 torch.manual_seed(0)
 

@@ -72,7 +72,8 @@ def lab(tmp_path_factory):
     env = {**os.environ, **folders, "PYTHONPATH": str(course), "IPYTHONDIR": str(home / "ipython"), "JUPYTER_PLATFORM_DIRS": "1"}
     options = ["--no-browser", f"--port={port}", "--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}",
                "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
-               "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", f"--LabApp.user_settings_dir={home / 'settings'}", f"--LabApp.workspaces_dir={home / 'workspaces'}"]  # fmt: skip
+               "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+               f"--LabApp.user_settings_dir={home / 'settings'}", f"--LabApp.workspaces_dir={home / 'workspaces'}"]  # fmt: skip
     with open(home / "lab.log", "w") as log:
         server = subprocess.Popen([sys.executable, "-c", LAUNCH, *options], cwd=course, env=env, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"

@@ -58,7 +58,8 @@ def two_compilations(answer: Callable, weighted: Callable) -> None:
         got, wanted = answer(x), weighted(x)
         same = isinstance(got, torch.Tensor) and got.shape == wanted.shape and torch.allclose(got, wanted, atol=1e-6)
         expect(same, f"a batch of {n}",
-               wanted.tolist(), got.tolist() if isinstance(got, torch.Tensor) else got, "The first n // 2 rows weigh 1 / n, the rest 2 / n.")  # fmt: skip
+               wanted.tolist(),
+               got.tolist() if isinstance(got, torch.Tensor) else got, "The first n // 2 rows weigh 1 / n, the rest 2 / n.")  # fmt: skip
     calls = [(torch.randn(n, 3),) for n in range(2, 9)]
     t = dg.dynamo.trace(answer, *calls[0], also=calls[1:])
     last = next((str(g.cause) for g in t.guards if g.kind == "size" and g.code.startswith("x.shape[0]")), "no line")
