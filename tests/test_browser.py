@@ -209,3 +209,62 @@ def test_the_link_to_the_next_lesson_opens_it(lab, page):
     open_notebook(page, lab, NOTEBOOKS[1])
     page.locator(".jp-MarkdownOutput a", has_text="next").first.click()
     wait(page, lambda s: s["path"].endswith(f"{NOTEBOOKS[2]}.ipynb"))
+
+
+def test_a_slider_moved_by_keyboard_redraws_the_picture(lab, page):
+    """Controls have names, the picture has a title and a description, its words are readable in both themes."""
+    open_notebook(page, lab, "03_guard_analysis")
+    run_all(page)
+    shown = page.locator(".widget-html-content", has=page.locator("[role=status]")).first
+    shown.scroll_into_view_if_needed()
+    label = page.locator(".widget-hslider label").first.inner_text()
+    assert re.fullmatch(r"\w+\.shape\[\d\]", label)
+    picture = shown.locator("svg[role=img]")
+    assert picture.locator("title").first.text_content() and picture.locator("desc").first.text_content()
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+        page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+        before = shown.inner_html()
+        page.locator(".widget-hslider .noUi-handle").first.focus()
+        page.keyboard.press("ArrowRight")
+        end = time.monotonic() + 20
+        while shown.inner_html() == before:
+            assert time.monotonic() < end, "the picture did not follow the slider"
+            time.sleep(0.1)
+        assert shown.locator("svg[role=img]").bounding_box()["width"] > 60
+        verdict = shown.locator("[role=status] span").first  # its ground and its words are its own in either theme
+        colours = verdict.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
+        assert contrast(*colours) >= 4.5
+
+
+def contrast(one, other):
+    """Of two CSS colours `rgb(r, g, b)`, by WCAG 2."""
+
+    def luminance(colour):
+        channels = [int(n) / 255 for n in re.findall(r"\d+", colour)[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_pages_work_offline(browser, tmp_path):
+    """`python3 -m dynguard_lite html`: diagrams painted, links followed, nothing asked of a network."""
+    code = "import sys; from dynguard_lite._html import main; sys.exit(main(sys.argv[1:]))"
+    subprocess.run([sys.executable, "-c", code, "--to", str(tmp_path / "site")], cwd=ROOT, check=True, capture_output=True)
+    context = browser.new_context(offline=True)
+    page, asked, errors = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "site" / f"{NOTEBOOKS[0]}.html").as_uri())
+    for name in NOTEBOOKS[1:]:
+        page.locator(f"a[href$='{name}.html']").last.click()
+        page.wait_for_url(f"**/{name}.html")
+        pictures = page.evaluate("""() => [...document.querySelectorAll('svg, img')]
+          .map(e => e.getBoundingClientRect()).map(r => [r.width, r.height])""")
+        saved = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+        expected = sum("image/svg+xml" in o.get("data", {}) for c in saved["cells"] for o in c.get("outputs", []))
+        assert sum(w > 60 and h > 40 for w, h in pictures) >= expected, name
+    context.close()
+    assert errors == [] and all(url.startswith(("file:", "data:", "blob:")) for url in asked)
