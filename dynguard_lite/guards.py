@@ -172,7 +172,17 @@ class Guards:
 
     @functools.cached_property
     def _check(self) -> Callable[..., Any]:
-        return self._compile(" and ".join(f"({g.code})" for g in self._ordered) or "True")
+        return self._compile(self._conditions)
+
+    @property
+    def _conditions(self) -> str:
+        lines = "\n        and ".join(f"({g.code})" for g in self._ordered) or "True"
+        return f"(\n        {lines}\n    )"
+
+    @property
+    def code(self) -> str:
+        """The Python source of the function that checks a call."""
+        return self._source(self._conditions)[0]
 
     @functools.cached_property
     def tensors(self) -> Callable[..., tuple]:
@@ -185,7 +195,12 @@ class Guards:
         return self._compile("locals()")
 
     def _compile(self, body: str) -> Callable:
-        """A function of the program's own signature: Python binds the arguments, as for the program."""
+        source, scope = self._source(body)
+        exec(_compiled(source, "exec"), scope)
+        return scope["check"]
+
+    def _source(self, body: str) -> tuple[str, dict[str, Any]]:
+        """A function of the program's own signature, and the names it uses: Python binds the arguments, as for the program."""
         scope = dict(_HELPERS)
         for g in self._ordered:
             scope |= g.saved
@@ -197,8 +212,7 @@ class Guards:
                 default = _Source(f"_default_{p.name}")
             parameters.append(p.replace(default=default, annotation=p.empty))
         header = inspect.Signature(parameters)
-        exec(_compiled(f"def check{header}:\n    return {body}", "exec"), scope)
-        return scope["check"]
+        return f"def check{header}:\n    return {body}", scope
 
     def __iter__(self) -> Iterator[Guard]:
         return iter(self._guards)

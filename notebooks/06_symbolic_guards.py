@@ -624,8 +624,12 @@ nb06.stops_specialising(my_padded)
 for analysis in dg.ANALYSES:
     print(f"{analysis:14}", guards(head, *inputs, analysis=analysis))
 
+t = dg.trace(head, *inputs)
+print(t.guards.code)
+print(t.code)
+
 # %% [markdown]
-# A more precise guard isn't a longer one: here the opposite. What a check costs is for a later lesson.
+# A more precise guard isn't a longer one: here the opposite. The first function is what a call runs before the replay, cheap conditions only; the second is the replay, the graph as Python, which frees each value after its last use. Lesson 7 measures what a check costs.
 #
 # ## Summary
 #

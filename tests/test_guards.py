@@ -321,3 +321,15 @@ def test_every_dtype_can_be_guarded(dtype):
     t = dg.trace(lambda x: x + x if x.dtype == dtype else x, x, analysis="whole_tensor")
     assert [g.code for g in t.guards] == [f"x.dtype == {dtype}"]
     assert t.accepts(x) and not t.accepts(torch.ones(2, dtype=torch.float64)) and not t.failing(x)
+
+
+def test_the_check_is_shown_as_the_function_that_runs():
+    def program(x, scale=2.0):
+        return x * scale if x.shape[0] > 3 else x
+
+    t = dg.trace(program, torch.ones(4))
+    scope = {"torch": torch, "_default_scale": 2.0}
+    exec(t.guards.code, scope)
+    for n in range(6):
+        assert scope["check"](torch.ones(n)) == t.accepts(torch.ones(n)) == (n > 3)
+    assert not scope["check"](torch.ones(4), 3.0)
