@@ -430,7 +430,8 @@ class Tracer(TorchFunctionMode):
             why = _why("size", parameter, read) if read else "this analysis guards every size from the start"
             cause = self.here() if read else self.start
             name = parameter.name
-            self.guard(equal(f"{name}.shape", parameter.params["size"], "shape", cause, why, (name,)))
+            size = parameter.params["size"]
+            self.guard(equal(f"{name}.shape", size, "shape", cause, why, (name,), tuple((name, d) for d in range(len(size)))))
 
     def _metadata_read(self, kind: str, node: Node, name: str, result: Any) -> None:
         if node in self.tensors and isinstance(result, _WRITABLE):  # of a parameter, the very look is guarded

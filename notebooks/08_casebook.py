@@ -603,7 +603,7 @@ for t in dg.trace(unrolled, randn(4, 2, 3)), dg.dynamo.trace(unrolled, randn(4, 
 # %% [markdown]
 # ### Exercise 8.4 · All dynamic, or name the guard
 #
-# `my_check(t)` returns `"all dynamic"` if no dimension of the trace `t` is static; else a list of `(dimension, line)`, such as `("x.shape[0]", "for i in range(n):")`, the text of the line that its guard names, in the order of `t.guards`. (A guard's `kind` is `"size"` where it pins; `dims` holds pairs of name and number.)
+# `my_check(t)` returns `"all dynamic"` if no dimension of the trace `t` is static; else a list of `(dimension, line)`, such as `("x.shape[0]", "for i in range(n):")`, the text of the line that its guard names, in the order of `t.guards`. (A guard's `kind` is `"size"` or `"shape"` where it pins; `dims` holds pairs of name and number.)
 
 
 # %% tags=["exercise"]
@@ -629,7 +629,7 @@ nb08.all_dynamic(my_check)
 #
 # ```python
 # def my_check(t):
-#     pins = [g for g in t.guards if g.kind == "size"]
+#     pins = [g for g in t.guards if g.kind in ("size", "shape")]
 #     return [(f"{name}.shape[{d}]", g.cause.text) for g in pins for name, d in g.dims] or "all dynamic"
 # ```
 #
